@@ -1,0 +1,2 @@
+//! The command `coz-rs`.
+fn main() {}

@@ -1,0 +1,292 @@
+//! The memory that the controller shares with one target process.
+//!
+//! The controller makes it (a sealed memfd) and zero-fills it; the target maps it. Every field is
+//! an atomic because the other side may write at any time; neither side may trust a size or an
+//! index found here without checking it. All times are nanoseconds of `CLOCK_MONOTONIC`, all
+//! addresses are absolute in the target.
+
+use core::mem::{align_of, offset_of, size_of};
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+
+/// First word of the region: "COZRS" and the layout's version. Checked by both sides.
+pub const MAGIC: u64 = 0x434f_5a52_5300_0001;
+/// Progress points a process may have.
+pub const MAX_COUNTERS: usize = 512;
+/// Bytes of a progress point's name, NUL-padded; longer names are cut.
+pub const NAME_BYTES: usize = 168;
+/// Threads alive at once that have a ledger of their own.
+pub const MAX_THREADS: usize = 4096;
+/// Address ranges of one selected line.
+pub const MAX_RANGES: usize = 8192;
+/// Modules (executable, libraries, vDSO) with an unwind table.
+pub const MAX_MODULES: usize = 1024;
+/// Frames kept of one sample: the innermost ones.
+pub const MAX_FRAMES: usize = 56;
+/// Slots of the sample ring.
+pub const RING_SLOTS: usize = 8192;
+/// Rows of unwind tables, all modules together (12 bytes each).
+pub const MAX_ROWS: usize = 5_000_000;
+/// Parts of one whole that [`Plan::speedup`] counts.
+pub const SPEEDUP_ONE: u32 = 1_000_000;
+
+/// The whole region.
+#[repr(C, align(4096))]
+pub struct Region {
+    /// Versions, switches and fault counters.
+    pub header: Header,
+    /// The global ledger G, alone on its cache lines: every hook reads it.
+    pub global: GlobalLedger,
+    /// The window that is in force.
+    pub control: Control,
+    /// Progress points, filled from the front.
+    pub counters: [Counter; MAX_COUNTERS],
+    /// One slot a live thread.
+    pub threads: [ThreadSlot; MAX_THREADS],
+    /// Modules with unwind tables, double-buffered.
+    pub modules: [ModuleList; 2],
+    /// Samples on their way to the controller.
+    pub ring: Ring,
+    /// Unwind rows; a module names its stretch. Rows are written before they are published.
+    pub rows: [[AtomicU32; 3]; MAX_ROWS],
+}
+
+/// Versions, switches and fault counters.
+#[repr(C, align(128))]
+pub struct Header {
+    /// [`MAGIC`], written by the controller before the region is handed over.
+    pub magic: AtomicU64,
+    /// `size_of::<Region>()`, as the controller sees it.
+    pub size: AtomicU64,
+    /// 1 while hooks must keep the ledger, 0 when they only forward. Written by the controller
+    /// at the start and end of experiments, by the target at a fault of ours and at its exit.
+    pub active: AtomicU32,
+    /// 1 once the target has turned profiling off for good (a fault, seccomp, exit).
+    pub off: AtomicU32,
+    /// Why: a [`fault`] code.
+    pub fault: AtomicU32,
+    /// Number of faults.
+    pub faults: AtomicU32,
+    /// Windows are void after this time; the controller moves it on while it lives.
+    pub deadline: AtomicU64,
+    /// Sample period, ns of CPU time.
+    pub period: AtomicU64,
+    /// Number of [`Counter`]s in use.
+    pub counters: AtomicU32,
+    /// Progress points that found no free counter.
+    pub counters_lost: AtomicU32,
+    /// Threads that found no free slot.
+    pub threads_lost: AtomicU32,
+    /// Number of [`ThreadSlot`]s ever used: slots at and beyond it are untouched.
+    pub threads_high: AtomicU32,
+}
+
+/// Codes in [`Header::fault`].
+pub mod fault {
+    /// Nothing went wrong.
+    pub const NONE: u32 = 0;
+    /// The process is ending.
+    pub const EXIT: u32 = 1;
+    /// A panic in the runtime.
+    pub const PANIC: u32 = 2;
+    /// A libc function to forward to was not found.
+    pub const RESOLVE: u32 = 3;
+    /// The process installed a seccomp filter.
+    pub const SECCOMP: u32 = 4;
+}
+
+/// The global ledger.
+#[repr(C, align(128))]
+pub struct GlobalLedger {
+    /// G: the sum of pauses that every thread owes, ns. Only grows.
+    pub g: AtomicU64,
+    _pad: [AtomicU64; 15],
+    /// All credits given, ns (for checks of the ledger, never needed to pay).
+    pub credited: AtomicU64,
+    /// All hits.
+    pub hits: AtomicU64,
+    /// All samples taken in the process, of any thread.
+    pub samples: AtomicU64,
+    /// Samples dropped because they were taken inside our own handler.
+    pub samples_own: AtomicU64,
+    /// Samples whose stack ended before `main` or the thread's start.
+    pub samples_cut: AtomicU64,
+    /// All pauses really slept, ns.
+    pub paused: AtomicU64,
+    /// Number of sleeps.
+    pub sleeps: AtomicU64,
+}
+
+/// The window in force: two plans, of which `generation & 1` says which one counts.
+///
+/// The controller fills the other one and then stores `generation + 1` (Release, partner: the
+/// Acquire load in the target). A reader that finds another generation after reading than before
+/// treats what it read as no hit; it never spins.
+#[repr(C, align(128))]
+pub struct Control {
+    /// Number of publications so far. 0: nothing published, no window.
+    pub generation: AtomicU64,
+    /// The two plans.
+    pub plans: [Plan; 2],
+}
+
+/// One window.
+#[repr(C, align(128))]
+pub struct Plan {
+    /// Number of this window, never 0. A thread that meets a new one starts with l = G, p = 0.
+    pub window: AtomicU64,
+    /// Number of the selected line: threads keep their hit history while it stays the same.
+    pub line: AtomicU64,
+    /// Virtual speedup in millionths ([`SPEEDUP_ONE`] is 100 %). 0: baseline.
+    pub speedup: AtomicU32,
+    /// How many of `ranges` count. 0: no line selected.
+    pub range_count: AtomicU32,
+    /// Disjoint half-open address ranges of the selected line, ascending.
+    pub ranges: [Range; MAX_RANGES],
+}
+
+/// A half-open range of addresses.
+#[repr(C)]
+pub struct Range {
+    /// First address.
+    pub start: AtomicU64,
+    /// First address after it.
+    pub end: AtomicU64,
+}
+
+/// A progress point. Its first two words are what `_coz_get_counter` returns.
+#[repr(C, align(64))]
+pub struct Counter {
+    /// Visits.
+    pub count: AtomicU64,
+    /// Unused by us; part of Coz's ABI.
+    pub backoff: AtomicU64,
+    /// 1 throughput, 2 begin, 3 end; 0: not in use. Written last (Release).
+    pub kind: AtomicU32,
+    /// Bytes of the name.
+    pub name_len: AtomicU32,
+    /// The name, as bytes in native order.
+    pub name: [AtomicU64; NAME_BYTES / 8],
+}
+
+/// One thread's ledger. Written by its thread alone, but for a new thread's first l.
+#[repr(C, align(128))]
+pub struct ThreadSlot {
+    /// Thread id; 0: the slot is free.
+    pub tid: AtomicU32,
+    /// Non-zero while inside the runtime (re-entry check).
+    pub inside: AtomicU32,
+    /// l: pauses paid or excused, ns.
+    pub local: AtomicU64,
+    /// p: prepaid by oversleeping, ns.
+    pub prepaid: AtomicU64,
+    /// Window that `local` belongs to.
+    pub window: AtomicU64,
+    /// Line that the hit share belongs to.
+    pub line: AtomicU64,
+    /// CPU time credited since the last sample, ns.
+    pub partial: AtomicU64,
+    /// Thread CPU clock at the last credit, ns; 0: unknown.
+    pub cpu_mark: AtomicU64,
+    /// Smoothed hit share in 2^-32.
+    pub share: AtomicU64,
+    /// Samples that the share was formed from.
+    pub share_samples: AtomicU64,
+    /// Running mean of oversleep, ns.
+    pub oversleep: AtomicI64,
+    /// G when the thread began to wait.
+    pub wait_g: AtomicU64,
+    /// Window in which it began to wait; 0: it does not wait.
+    pub wait_window: AtomicU64,
+    /// Upper bound of the stack, 0 if unknown.
+    pub stack_top: AtomicU64,
+    /// Samples taken.
+    pub samples: AtomicU64,
+    /// Hits.
+    pub hits: AtomicU64,
+    /// Credits given, ns.
+    pub credited: AtomicU64,
+    /// Slept for the ledger, ns.
+    pub paused: AtomicU64,
+    /// Excused because another thread of the process woke it, ns.
+    pub excused: AtomicU64,
+    /// Prior hit shares of the thread's kind: which entry of the table of kinds.
+    pub kind: AtomicU64,
+}
+
+/// Modules with unwind tables. Same publication rule as [`Control`].
+#[repr(C, align(128))]
+pub struct ModuleList {
+    /// In buffer 0 only: number of publications; `generation & 1` names the buffer in force.
+    pub generation: AtomicU64,
+    /// How many of `modules` count.
+    pub count: AtomicU64,
+    /// Modules, ascending by start, disjoint.
+    pub modules: [Module; MAX_MODULES],
+}
+
+/// One loaded module.
+#[repr(C)]
+pub struct Module {
+    /// First mapped address.
+    pub start: AtomicU64,
+    /// First address after its last mapping.
+    pub end: AtomicU64,
+    /// Address that row addresses count from.
+    pub base: AtomicU64,
+    /// First of its rows in [`Region::rows`].
+    pub first_row: AtomicU32,
+    /// How many rows.
+    pub rows: AtomicU32,
+}
+
+/// Samples on their way to the controller; the newest overwrite the oldest.
+#[repr(C, align(128))]
+pub struct Ring {
+    /// Number of samples ever begun. Sample n is in slot `n % RING_SLOTS`.
+    pub head: AtomicU64,
+    _pad: [AtomicU64; 15],
+    /// The samples.
+    pub slots: [Sample; RING_SLOTS],
+}
+
+/// One sample.
+#[repr(C, align(64))]
+pub struct Sample {
+    /// 0 while being written; number of the sample plus 1 once complete (Release). The reader
+    /// checks it before and after copying (Acquire).
+    pub sequence: AtomicU64,
+    /// When it was taken.
+    pub time: AtomicU64,
+    /// G just after its credit.
+    pub g: AtomicU64,
+    /// Generation of [`Control`] that it was judged by.
+    pub generation: AtomicU64,
+    /// Thread id.
+    pub tid: AtomicU32,
+    /// 1: a hit.
+    pub hit: AtomicU32,
+    /// How many of `frames` count.
+    pub frame_count: AtomicU32,
+    /// How many periods it stands for (timer sampler; 1 otherwise) in the low half; bit 31: the
+    /// stack did not reach `main` or the thread's start.
+    pub weight: AtomicU32,
+    /// Interrupted address first, then return addresses minus one.
+    pub frames: [AtomicU64; MAX_FRAMES],
+}
+
+/// Bit of [`Sample::weight`]: the walk ended early.
+pub const SAMPLE_CUT: u32 = 1 << 31;
+
+const _: () = {
+    assert!(size_of::<Header>() == 128);
+    assert!(offset_of!(Region, global) == 128);
+    assert!(offset_of!(Header, deadline) == 32);
+    assert!(size_of::<Counter>() == 192);
+    assert!(offset_of!(Counter, count) == 0);
+    assert!(offset_of!(Counter, backoff) == 8);
+    assert!(size_of::<Sample>() == 512);
+    assert!(size_of::<ThreadSlot>() == 256);
+    assert!(size_of::<Module>() == 32);
+    assert!(align_of::<Region>() == 4096);
+    assert!(size_of::<Region>() < 96 << 20);
+};

@@ -1,0 +1,16 @@
+//! The runtime of coz-rs.
+//!
+//! Built with `--cfg coz_rs_preload` as a cdylib this is the library preloaded into the profiled
+//! program; built plainly it is the shared-memory layout and the pure parts, for the controller
+//! and for tests. It exports no hook unless built as the preload.
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod handshake;
+pub mod layout;
+pub mod unwind_row;
+
+/// Where this package's manifest is, so that the controller's build script can build the preload.
+pub const MANIFEST_DIR: &str = env!("CARGO_MANIFEST_DIR");
