@@ -209,7 +209,9 @@ pub struct ThreadSlot {
     pub paused: AtomicU64,
     /// Excused because another thread of the process woke it, ns.
     pub excused: AtomicU64,
-    /// Prior hit shares of the thread's kind: which entry of the table of kinds.
+    /// Length of the present run of equal samples, shifted left by one; bit 0: they are hits.
+    pub run: AtomicU64,
+    /// Which entry of the table of thread kinds holds the prior of its hit share, plus 1.
     pub kind: AtomicU64,
 }
 

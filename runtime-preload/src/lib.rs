@@ -8,8 +8,11 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod delay_ledger;
 pub mod handshake;
+pub mod hit_share;
 pub mod layout;
+pub mod stack_walk;
 pub mod unwind_row;
 
 /// Where this package's manifest is, so that the controller's build script can build the preload.

@@ -83,7 +83,12 @@ impl Row {
             2 => Rbp::AtRbp(at),
             _ => Rbp::Lost,
         };
-        Row { pc: words[0], cfa, offset: words[1] as i32, rbp }
+        Row {
+            pc: words[0],
+            cfa,
+            offset: words[1] as i32,
+            rbp,
+        }
     }
 }
 
