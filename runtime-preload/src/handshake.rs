@@ -44,8 +44,9 @@ pub struct Welcome {
     pub fall_back: u32,
     /// 1: leave kernel mode out of the samples.
     pub exclude_kernel: u32,
-    /// Padding.
-    pub reserved: u32,
+    /// 1: take the runtime out of the environment that children get. It is the first entry of
+    /// `LD_PRELOAD`.
+    pub no_follow: u32,
 }
 
 /// The target is ready; carries the perf event's descriptor if `sampler` is SIGTRAP.

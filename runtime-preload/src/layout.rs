@@ -168,6 +168,19 @@ pub struct Counter {
     pub name: [AtomicU64; NAME_BYTES / 8],
 }
 
+/// A counter outside any region: progress points count into it when nobody listens.
+#[allow(
+    clippy::declare_interior_mutable_const,
+    reason = "used once, as a static's first value"
+)]
+pub const SPARE_COUNTER: Counter = Counter {
+    count: AtomicU64::new(0),
+    backoff: AtomicU64::new(0),
+    kind: AtomicU32::new(0),
+    name_len: AtomicU32::new(0),
+    name: [const { AtomicU64::new(0) }; NAME_BYTES / 8],
+};
+
 /// One thread's ledger. Written by its thread alone, but for a new thread's first l.
 #[repr(C, align(128))]
 pub struct ThreadSlot {

@@ -12,6 +12,8 @@ pub mod delay_ledger;
 pub mod handshake;
 pub mod hit_share;
 pub mod layout;
+#[cfg(coz_rs_preload)]
+mod preload;
 pub mod stack_walk;
 pub mod unwind_row;
 

@@ -1,0 +1,134 @@
+//! The libc functions behind our hooks, looked up once, before any of them is forwarded to.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use super::shared;
+use super::threads::Routine;
+use crate::layout::fault;
+
+/// `pthread_mutex_t`, only ever passed on.
+pub type Mutex = libc::pthread_mutex_t;
+/// `pthread_cond_t`, only ever passed on.
+pub type Condition = libc::pthread_cond_t;
+type Time = *const libc::timespec;
+
+macro_rules! real_functions {
+    ($($name:ident $version:literal ($($argument:ty),*) -> $result:ty;)*) => {
+        mod pointers {
+            use super::{AtomicPtr, c_void};
+            $(#[allow(non_upper_case_globals, reason = "named as the function")]
+            pub static $name: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());)*
+        }
+
+        /// Looks all of them up. Succeeding look-ups do not allocate.
+        pub fn resolve_all() {
+            $(resolve(&pointers::$name, concat!(stringify!($name), "\0"), $version);)*
+        }
+
+        $(
+        #[doc = concat!("The real `", stringify!($name), "`.")]
+        #[inline(always)]
+        pub fn $name() -> unsafe extern "C" fn($($argument),*) -> $result {
+            let mut pointer = pointers::$name.load(Relaxed);
+            if pointer.is_null() {
+                pointer = late(&pointers::$name);
+            }
+            // SAFETY: found under this name, whose C prototype this is; or `missing`, which takes
+            // nothing and returns an error number.
+            unsafe { core::mem::transmute(pointer) }
+        }
+        )*
+    };
+}
+
+// glibc keeps two implementations of the condition variables: the one to forward to is named.
+real_functions! {
+    pthread_create "" (*mut libc::pthread_t, *const libc::pthread_attr_t, Routine, *mut c_void) -> c_int;
+    pthread_exit "" (*mut c_void) -> ();
+    pthread_join "" (libc::pthread_t, *mut *mut c_void) -> c_int;
+    pthread_tryjoin_np "" (libc::pthread_t, *mut *mut c_void) -> c_int;
+    pthread_timedjoin_np "" (libc::pthread_t, *mut *mut c_void, Time) -> c_int;
+    pthread_clockjoin_np "" (libc::pthread_t, *mut *mut c_void, libc::clockid_t, Time) -> c_int;
+    pthread_mutex_lock "" (*mut Mutex) -> c_int;
+    pthread_mutex_trylock "" (*mut Mutex) -> c_int;
+    pthread_mutex_timedlock "" (*mut Mutex, Time) -> c_int;
+    pthread_mutex_clocklock "" (*mut Mutex, libc::clockid_t, Time) -> c_int;
+    pthread_mutex_unlock "" (*mut Mutex) -> c_int;
+    pthread_cond_wait "GLIBC_2.3.2\0" (*mut Condition, *mut Mutex) -> c_int;
+    pthread_cond_timedwait "GLIBC_2.3.2\0" (*mut Condition, *mut Mutex, Time) -> c_int;
+    pthread_cond_clockwait "" (*mut Condition, *mut Mutex, libc::clockid_t, Time) -> c_int;
+    pthread_cond_signal "GLIBC_2.3.2\0" (*mut Condition) -> c_int;
+    pthread_cond_broadcast "GLIBC_2.3.2\0" (*mut Condition) -> c_int;
+    pthread_barrier_wait "" (*mut libc::pthread_barrier_t) -> c_int;
+    sigaction "" (c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+    signal "" (c_int, libc::sighandler_t) -> libc::sighandler_t;
+    sigprocmask "" (c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int;
+    pthread_sigmask "" (c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int;
+}
+
+unsafe extern "C" {
+    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+const NEXT: *mut c_void = -1isize as *mut c_void;
+
+fn resolve(pointer: &AtomicPtr<c_void>, name: &str, version: &str) {
+    if !pointer.load(Relaxed).is_null() {
+        return;
+    }
+    let mut found = core::ptr::null_mut();
+    if !version.is_empty() {
+        // SAFETY: both strings end in NUL (the macro and the table see to it).
+        found = unsafe { dlvsym(NEXT, name.as_ptr().cast(), version.as_ptr().cast()) };
+    }
+    if found.is_null() {
+        // SAFETY: the name ends in NUL.
+        found = unsafe { dlsym(NEXT, name.as_ptr().cast()) };
+    }
+    pointer.store(found, Relaxed);
+}
+
+/// A hook was called before our constructor, or the function does not exist in this libc.
+#[cold]
+fn late(pointer: &AtomicPtr<c_void>) -> *mut c_void {
+    resolve_all();
+    let found = pointer.load(Relaxed);
+    if !found.is_null() {
+        return found;
+    }
+    shared::turn_off(fault::RESOLVE);
+    missing as *mut c_void
+}
+
+extern "C" fn missing() -> c_int {
+    libc::ENOSYS
+}
+
+/// The value of an environment variable in a NULL-terminated list of `name=value` strings.
+///
+/// # Safety
+/// `list` is null or such a list, valid for as long as the result is used.
+pub unsafe fn variable(list: *const *const c_char, name: &CStr) -> Option<&'static CStr> {
+    let mut entry = list;
+    if entry.is_null() {
+        return None;
+    }
+    loop {
+        // SAFETY: inside the list, as its end was not seen yet.
+        let text = unsafe { *entry };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: entries are NUL-terminated strings.
+        let text = unsafe { CStr::from_ptr(text) };
+        if let Some(rest) = text.to_bytes_with_nul().strip_prefix(name.to_bytes()) {
+            if let Some(value) = rest.strip_prefix(b"=") {
+                return CStr::from_bytes_with_nul(value).ok();
+            }
+        }
+        // SAFETY: the end was not reached.
+        entry = unsafe { entry.add(1) };
+    }
+}

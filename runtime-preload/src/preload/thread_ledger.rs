@@ -1,0 +1,340 @@
+//! The calling thread's dealings with the ledger: meeting windows, crediting, paying, waiting.
+//!
+//! A hook asks [`enter`]; while it holds an [`Entered`] the sample handler on this thread leaves
+//! the ledger alone. There is no `Drop`: cancellation may unwind through a hook, so each hook
+//! calls [`Entered::leave`] before the real call.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::syscalls::{now, sleep_until, thread_cpu};
+use super::thread_local::{ThreadLocal, thread};
+use super::{shared, thread_kinds};
+use crate::delay_ledger::{Account, credit_for};
+use crate::hit_share::HitShare;
+use crate::layout::{Plan, Region, ThreadSlot};
+
+/// The longest stretch of one sleep: after it the window is looked at again.
+const SLICE: u64 = 10_000_000;
+/// Debts below this stay owed: a sleep costs more than it repays.
+const SMALLEST_SLEEP: u64 = 5_000;
+/// Credit between samples is skipped when the last one is nearer than this: reading the thread's
+/// CPU clock is a system call.
+const CREDIT_GAP: u64 = 20_000;
+/// At most this many periods are credited ahead of the next sample (timers tick every 4 ms).
+const PERIODS_AHEAD: u64 = 5;
+
+/// The window in force.
+#[derive(Clone, Copy)]
+pub struct Window {
+    /// [`crate::layout::Control::generation`] it was read at.
+    pub generation: u64,
+    /// Its number.
+    pub number: u64,
+    /// Number of its line.
+    pub line: u64,
+    /// Virtual speedup in millionths.
+    pub speedup: u32,
+    /// The plan, for its ranges; they count only if the generation is still the same afterwards.
+    pub plan: &'static Plan,
+}
+
+/// The window in force, if one was ever published.
+///
+/// # Signal safety
+/// Loads only.
+#[inline]
+pub fn window(region: &'static Region) -> Option<Window> {
+    // Acquire: partner of the controller's Release after it filled the plan.
+    let generation = region.control.generation.load(Acquire);
+    if generation == 0 {
+        return None;
+    }
+    let plan = &region.control.plans[(generation & 1) as usize];
+    Some(Window {
+        generation,
+        number: plan.window.load(Relaxed),
+        line: plan.line.load(Relaxed),
+        speedup: plan.speedup.load(Relaxed),
+        plan,
+    })
+}
+
+/// A thread that waits: G and the window when it began.
+#[derive(Clone, Copy)]
+pub struct Wait {
+    g: u64,
+    window: u64,
+}
+
+impl Wait {
+    /// No ledger was kept when the wait began.
+    pub const NONE: Wait = Wait { g: 0, window: 0 };
+
+    /// For keeping across two calls.
+    pub fn into_words(self) -> (u64, u64) {
+        (self.g, self.window)
+    }
+
+    /// Undoes [`Wait::into_words`].
+    pub fn from_words(g: u64, window: u64) -> Wait {
+        Wait { g, window }
+    }
+}
+
+/// The calling thread, inside the runtime, with the window in force.
+pub struct Entered {
+    region: &'static Region,
+    slot: &'static ThreadSlot,
+    thread: &'static ThreadLocal,
+    window: Window,
+}
+
+/// Enters the runtime: `None` when no ledger is kept, the thread has none, or it is inside already.
+#[inline]
+pub fn enter() -> Option<Entered> {
+    enter_region(shared::active()?)
+}
+
+#[inline]
+fn enter_region(region: &'static Region) -> Option<Entered> {
+    let thread = thread();
+    if thread.inside.load(Relaxed) != 0 {
+        return None;
+    }
+    // SAFETY: null or a slot of the region, set at registration.
+    let slot = unsafe { thread.slot.load(Relaxed).as_ref() }?;
+    let window = window(region)?;
+    thread.inside.store(1, Relaxed);
+    let entered = Entered {
+        region,
+        slot,
+        thread,
+        window,
+    };
+    entered.meet();
+    Some(entered)
+}
+
+impl Entered {
+    /// Leaves the runtime.
+    #[inline]
+    pub fn leave(self) {
+        self.thread.inside.store(0, Relaxed);
+    }
+
+    fn account(&self) -> Account<'static> {
+        Account {
+            global: &self.region.global.g,
+            local: &self.slot.local,
+            prepaid: &self.slot.prepaid,
+        }
+    }
+
+    /// A thread meets a new window with nothing owed, and a new line without history.
+    #[inline]
+    fn meet(&self) {
+        if self.slot.window.load(Relaxed) != self.window.number {
+            self.slot.window.store(self.window.number, Relaxed);
+            self.account().settle();
+        }
+        if self.slot.line.load(Relaxed) != self.window.line {
+            self.slot.line.store(self.window.line, Relaxed);
+            self.store_share(HitShare::default());
+        }
+    }
+
+    fn share(&self) -> HitShare {
+        let samples = self.slot.share_samples.load(Relaxed);
+        if samples == 0 {
+            return thread_kinds::prior(self.slot.kind.load(Relaxed), self.window.line);
+        }
+        HitShare {
+            share: self.slot.share.load(Relaxed),
+            samples,
+            run: self.slot.run.load(Relaxed),
+        }
+    }
+
+    fn store_share(&self, share: HitShare) {
+        self.slot.share.store(share.share, Relaxed);
+        self.slot.share_samples.store(share.samples, Relaxed);
+        self.slot.run.store(share.run, Relaxed);
+    }
+
+    fn give(&self, credit: u64) {
+        if credit != 0 {
+            self.account().credit(credit);
+            add(&self.slot.credited, credit);
+            self.region.global.credited.fetch_add(credit, Relaxed);
+        }
+    }
+
+    /// Credits a sample that stands for `weight` periods of CPU time.
+    pub fn credit_sample(&self, hit: bool, weight: u32, time: u64) {
+        let mut share = self.share();
+        for _ in 0..weight.min(64) {
+            share = share.after(hit);
+        }
+        self.store_share(share);
+        thread_kinds::learn(self.slot.kind.load(Relaxed), self.window.line, hit);
+        let cpu = self
+            .region
+            .header
+            .period
+            .load(Relaxed)
+            .saturating_mul(u64::from(weight));
+        let partial = self.slot.partial.load(Relaxed);
+        let rest = cpu.saturating_sub(partial);
+        // What was credited ahead of several lost or long samples is taken off the later ones.
+        self.slot
+            .partial
+            .store(partial.saturating_sub(cpu), Relaxed);
+        self.slot.cpu_mark.store(thread_cpu(), Relaxed);
+        self.thread.credit_time.store(time, Relaxed);
+        if self.window.speedup != 0 {
+            self.give(credit_for(share.share, rest, self.window.speedup));
+        }
+    }
+
+    /// Credits the CPU time since the last sample or credit, so that it reaches G before this
+    /// thread waits or wakes another.
+    fn credit_partial(&self, gap: u64) {
+        if self.window.speedup == 0 {
+            return;
+        }
+        let share = self.share().share;
+        if share == 0 {
+            return;
+        }
+        let time = now();
+        if time.saturating_sub(self.thread.credit_time.load(Relaxed)) < gap {
+            return;
+        }
+        self.thread.credit_time.store(time, Relaxed);
+        let cpu = thread_cpu();
+        let mark = self.slot.cpu_mark.swap(cpu, Relaxed);
+        if mark == 0 {
+            return;
+        }
+        let partial = self.slot.partial.load(Relaxed);
+        let ahead = self.region.header.period.load(Relaxed) * PERIODS_AHEAD;
+        let part = cpu.saturating_sub(mark).min(ahead.saturating_sub(partial));
+        self.slot.partial.store(partial + part, Relaxed);
+        self.give(credit_for(share, part, self.window.speedup));
+    }
+
+    /// Pays what is owed by sleeping, until nothing worth a sleep is owed or the window is over.
+    #[inline]
+    pub fn pay(&self) {
+        let due = self.account().due();
+        if due > SMALLEST_SLEEP {
+            self.sleep_off(due);
+        }
+    }
+
+    #[cold]
+    fn sleep_off(&self, mut due: u64) {
+        loop {
+            let mean = self.slot.oversleep.load(Relaxed).max(0) as u64;
+            if due <= mean + SMALLEST_SLEEP {
+                return;
+            }
+            let header = &self.region.header;
+            let begin = now();
+            if begin >= header.deadline.load(Relaxed) {
+                self.account().settle();
+                return;
+            }
+            let over = self.region.control.generation.load(Relaxed) != self.window.generation;
+            if over || header.active.load(Relaxed) == 0 {
+                return;
+            }
+            let part = due.min(SLICE);
+            let wanted = part - mean;
+            let slept = sleep_until(begin + wanted).saturating_sub(begin);
+            let excess = (slept.saturating_sub(wanted)).min(1_000_000) as i64;
+            let old = self.slot.oversleep.load(Relaxed);
+            self.slot.oversleep.store(old + (excess - old) / 8, Relaxed);
+            self.account().paid(part, slept);
+            add(&self.slot.paused, slept);
+            self.region.global.paused.fetch_add(slept, Relaxed);
+            self.region.global.sleeps.fetch_add(1, Relaxed);
+            due = self.account().due();
+        }
+    }
+
+    /// Before anything that may wake another thread: credit, then pay.
+    pub fn before_wake(&self) {
+        self.credit_partial(CREDIT_GAP);
+        self.pay();
+    }
+
+    /// Before blocking: credit, pay, and note G.
+    pub fn before_block(&self) -> Wait {
+        self.credit_partial(CREDIT_GAP);
+        self.pay();
+        Wait {
+            g: self.account().global.load(Relaxed),
+            window: self.window.number,
+        }
+    }
+
+    /// Before the thread ends: as before a wake, however short the last credit is ago.
+    pub fn before_end(&self) {
+        self.credit_partial(0);
+        self.pay();
+    }
+
+    /// After a wait that another thread of the process ended: excused from what G grew meanwhile.
+    pub fn after_wake(&self, wait: Wait) {
+        if wait.window == self.window.number {
+            add(&self.slot.excused, self.account().excuse(wait.g));
+        }
+    }
+}
+
+/// Pays before a lock is taken, so that no pause is slept with it held.
+#[inline]
+pub fn pay_before_lock() {
+    if let Some(entered) = enter() {
+        entered.pay();
+        entered.leave();
+    }
+}
+
+/// Credits and pays before anything that may wake another thread.
+#[inline]
+pub fn before_wake() {
+    if let Some(entered) = enter() {
+        entered.before_wake();
+        entered.leave();
+    }
+}
+
+/// Credits, pays and notes G before the thread blocks.
+#[inline]
+pub fn before_block() -> Wait {
+    let Some(entered) = enter() else {
+        return Wait::NONE;
+    };
+    let wait = entered.before_block();
+    entered.leave();
+    wait
+}
+
+/// Ends a wait; `woken` says that a thread of this process ended it.
+#[inline]
+pub fn after_block(wait: Wait, woken: bool) {
+    if !woken || wait.window == 0 {
+        return;
+    }
+    if let Some(entered) = enter() {
+        entered.after_wake(wait);
+        entered.leave();
+    }
+}
+
+/// Adds to a word that only this thread writes.
+pub fn add(cell: &core::sync::atomic::AtomicU64, more: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(more), Relaxed);
+}

@@ -1,0 +1,65 @@
+//! What a thread must find without a call: initial-exec TLS, 64 bytes, zero at a thread's start.
+//!
+//! std's `thread_local!` may call `__tls_get_addr`, which may allocate; a preloaded library is
+//! there from the start, so its block is in the static TLS area.
+
+use core::arch::{asm, global_asm};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+
+use crate::layout::ThreadSlot;
+
+/// The calling thread's own words. Only its thread (and signal handlers on it) touch them.
+#[repr(C, align(64))]
+pub struct ThreadLocal {
+    /// The thread's ledger, null while it has none.
+    pub slot: AtomicPtr<ThreadSlot>,
+    /// Thread id at registration: raw clones may share this block, forks copy it.
+    pub tid: AtomicU32,
+    /// 1 while inside the runtime.
+    pub inside: AtomicU32,
+    /// 1 once the thread's ledger is closed: it gets no other.
+    pub ended: AtomicU32,
+    /// Id of the thread's CPU-time timer plus 1; 0: none.
+    pub timer: AtomicU32,
+    /// When credit was last given, ns of CLOCK_MONOTONIC.
+    pub credit_time: AtomicU64,
+    /// The wait begun by `_coz_pre_block`: G and its window.
+    pub block: [AtomicU64; 2],
+    reserved: [AtomicU64; 2],
+}
+
+const _: () = assert!(size_of::<ThreadLocal>() == 64);
+
+global_asm!(
+    ".pushsection .tbss.coz_rs_thread, \"awT\", @nobits",
+    ".balign 64",
+    ".globl coz_rs_thread",
+    ".hidden coz_rs_thread",
+    ".type coz_rs_thread, @tls_object",
+    ".size coz_rs_thread, 64",
+    "coz_rs_thread:",
+    ".zero 64",
+    ".popsection",
+);
+
+/// The calling thread's block.
+///
+/// # Signal safety
+/// Two loads, no call.
+#[inline(always)]
+pub fn thread() -> &'static ThreadLocal {
+    let address: *const ThreadLocal;
+    // SAFETY: the variable thread control block's first word is its own address (x86-64 TLS ABI,
+    // variant II), and the GOT entry holds this block's offset from it.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + coz_rs_thread@GOTTPOFF]",
+            "add {0}, qword ptr fs:[0]",
+            out(reg) address,
+            options(pure, readonly, nostack),
+        );
+    }
+    // SAFETY: the block lives as long as its thread, which is the only one to hold the reference;
+    // all fields are atomics.
+    unsafe { &*address }
+}
