@@ -106,12 +106,16 @@ fn receive(socket: i32) -> Option<(Welcome, i32)> {
         return None;
     }
     // SAFETY: recvmsg filled the message in.
-    let header = unsafe { libc::CMSG_FIRSTHDR(&message).as_ref() }?;
+    let header = unsafe { libc::CMSG_FIRSTHDR(&message) };
+    // SAFETY: null or inside the control buffer.
+    let header = unsafe { header.as_ref() }?;
     if header.cmsg_level != libc::SOL_SOCKET || header.cmsg_type != libc::SCM_RIGHTS {
         return None;
     }
     // SAFETY: a SCM_RIGHTS message carries at least one int.
-    let memory = unsafe { libc::CMSG_DATA(header).cast::<i32>().read_unaligned() };
+    let data = unsafe { libc::CMSG_DATA(header) };
+    // SAFETY: as above.
+    let memory = unsafe { data.cast::<i32>().read_unaligned() };
     Some((welcome, memory))
 }
 

@@ -171,8 +171,9 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
         pass_on(signal, info, context);
         return;
     }
+    let at = info.cast::<u8>().wrapping_add(PERF_FLAGS_AT).cast::<u32>();
     // SAFETY: siginfo is 128 bytes; for TRAP_PERF the flags are at this offset.
-    let flags = unsafe { info.cast::<u8>().add(PERF_FLAGS_AT).cast::<u32>().read() };
+    let flags = unsafe { at.read() };
     if flags & PERF_FLAG_ASYNC != 0 {
         drop_own_sample();
         return;

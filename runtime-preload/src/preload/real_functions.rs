@@ -123,10 +123,9 @@ pub unsafe fn variable(list: *const *const c_char, name: &CStr) -> Option<&'stat
         }
         // SAFETY: entries are NUL-terminated strings.
         let text = unsafe { CStr::from_ptr(text) };
-        if let Some(rest) = text.to_bytes_with_nul().strip_prefix(name.to_bytes()) {
-            if let Some(value) = rest.strip_prefix(b"=") {
-                return CStr::from_bytes_with_nul(value).ok();
-            }
+        let rest = text.to_bytes_with_nul().strip_prefix(name.to_bytes());
+        if let Some(value) = rest.and_then(|rest| rest.strip_prefix(b"=")) {
+            return CStr::from_bytes_with_nul(value).ok();
         }
         // SAFETY: the end was not reached.
         entry = unsafe { entry.add(1) };

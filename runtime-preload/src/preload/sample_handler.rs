@@ -63,10 +63,8 @@ pub fn take_sample(registers: Registers, weight: u32) {
     } else {
         None
     };
-    if let Some(entered) = &entered {
-        if !walk.unknown {
-            entered.credit_sample(hit, weight, time);
-        }
+    if let Some(entered) = entered.as_ref().filter(|_| !walk.unknown) {
+        entered.credit_sample(hit, weight, time);
     }
     record.time.store(time, Relaxed);
     record.g.store(region.global.g.load(Relaxed), Relaxed);

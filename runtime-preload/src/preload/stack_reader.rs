@@ -32,7 +32,7 @@ impl LiveStack {
 
 impl StackMemory for LiveStack {
     fn word(&self, address: u64) -> Option<u64> {
-        if address % 8 != 0 {
+        if !address.is_multiple_of(8) {
             return None;
         }
         if address >= self.low && address < self.high.saturating_sub(7) {

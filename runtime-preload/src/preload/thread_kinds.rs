@@ -42,13 +42,12 @@ pub fn kind_of(region: &'static Region, routine: u64, argument: u64) -> u64 {
     let mut key = routine;
     let mut words = [0u64; ARGUMENT_WORDS];
     // The argument may be any integer, so it is read by the kernel, which checks it.
-    if argument >= 4096 && argument % 8 == 0 && read_own_memory(argument, &mut words) {
-        if let Some(word) = words
+    let pointer = argument >= 4096 && argument.is_multiple_of(8);
+    if pointer && read_own_memory(argument, &mut words) {
+        let constant = words
             .iter()
-            .find(|word| stack_reader::in_module(region, **word))
-        {
-            key ^= word.rotate_left(17);
-        }
+            .find(|word| stack_reader::in_module(region, **word));
+        key ^= constant.map_or(0, |word| word.rotate_left(17));
     }
     let key = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let first = (key >> 56) as usize;

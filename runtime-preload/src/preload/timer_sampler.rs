@@ -14,6 +14,9 @@ use super::thread_local::ThreadLocal;
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static PERIOD: AtomicU64 = AtomicU64::new(0);
 
+/// Offset of `si_overrun` in siginfo on 64-bit (asm-generic/siginfo.h).
+const OVERRUN_AT: usize = 20;
+
 /// `struct sigevent` as the kernel takes it.
 #[repr(C)]
 struct Event {
@@ -108,8 +111,9 @@ extern "C" fn on_tick(_signal: i32, info: *mut libc::siginfo_t, context: *mut li
     if code != libc::SI_TIMER {
         return;
     }
-    // SAFETY: for SI_TIMER the overrun is the second word after the header (asm-generic/siginfo.h).
-    let overrun = unsafe { info.cast::<u8>().add(20).cast::<i32>().read() };
+    let at = info.cast::<u8>().wrapping_add(OVERRUN_AT).cast::<i32>();
+    // SAFETY: siginfo is 128 bytes; for SI_TIMER the overrun is at this offset.
+    let overrun = unsafe { at.read() };
     // SAFETY: the handler's own third argument.
     let registers = unsafe { interrupted_registers(context) };
     take_sample(registers, 1 + overrun.clamp(0, 1000) as u32);

@@ -55,8 +55,10 @@ pub extern "C" fn syscall(_number: c_long) -> c_long {
 
 /// glibc's convention: -1, and `errno` has the cause.
 extern "C" fn on_error(result: c_long) -> c_long {
+    // SAFETY: no argument.
+    let errno = unsafe { libc::__errno_location() };
     // SAFETY: the calling thread's errno.
-    unsafe { *libc::__errno_location() = -result as c_int };
+    unsafe { *errno = -result as c_int };
     -1
 }
 
