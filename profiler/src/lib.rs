@@ -1,1 +1,3 @@
 //! The profiler of coz-rs.
+
+pub mod symbols;

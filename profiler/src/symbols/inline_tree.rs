@@ -1,0 +1,195 @@
+//! Which functions, inlined ones included, each address of one unit belongs to.
+
+use gimli::{Attribute, AttributeValue, DebuggingInformationEntry};
+
+use super::debug_sections::{Dwarf, Reader};
+use super::file_addresses::FileAddresses;
+use super::pc_ranges::entry_ranges;
+use super::source_files::{FileId, NO_FILE};
+use super::spans::{Flat, NOTHING, Span};
+use super::unit_files::UnitFiles;
+
+/// A function, or one place where a function was inlined.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node {
+    /// Its entry, as an offset from the unit's header.
+    pub(super) entry: u32,
+    /// The node it was inlined into; [`NOTHING`] for a function of its own.
+    pub(super) parent: u32,
+    /// The line that calls it, if it was inlined.
+    pub(super) call: Option<Call>,
+}
+
+/// The line of an inlined call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) file: FileId,
+    pub(super) line: u32,
+}
+
+/// All functions of a unit that have code.
+#[derive(Debug, Default)]
+pub(super) struct InlineTree {
+    /// Parents before their children.
+    nodes: Box<[Node]>,
+    /// The innermost node by address.
+    innermost: Flat,
+}
+
+impl InlineTree {
+    /// Reads all functions of `unit`. `files` numbers the files of its line table. An error leaves
+    /// what was read before it.
+    pub(super) fn read<'a>(
+        dwarf: &Dwarf<'a>,
+        unit: &gimli::Unit<Reader<'a>>,
+        files: &mut UnitFiles<'_, '_>,
+        addresses: &FileAddresses,
+    ) -> (InlineTree, gimli::Result<()>) {
+        let mut reading = Reading {
+            nodes: Vec::new(),
+            spans: Vec::new(),
+            open: Vec::new(),
+        };
+        let result = reading.entries(dwarf, unit, files, addresses);
+        // A node's number is its rank: deeper ones have higher numbers than what they lie in.
+        let innermost = Flat::new(reading.spans);
+        (
+            InlineTree {
+                nodes: reading.nodes.into_boxed_slice(),
+                innermost,
+            },
+            result,
+        )
+    }
+
+    /// The innermost function at `address`.
+    pub(super) fn at(&self, address: u32) -> Option<Node> {
+        self.node(self.innermost.at(address)?)
+    }
+
+    /// The node of this number.
+    pub(super) fn node(&self, number: u32) -> Option<Node> {
+        self.nodes.get(number as usize).copied()
+    }
+
+    /// The entries of all nodes.
+    pub(super) fn entries(&self) -> impl Iterator<Item = u32> + '_ {
+        self.nodes.iter().map(|node| node.entry)
+    }
+
+    /// All calls that were inlined.
+    pub(super) fn calls(&self) -> impl Iterator<Item = Call> + '_ {
+        self.nodes.iter().filter_map(|node| node.call)
+    }
+
+    /// The stretches of code that were inlined, at any depth, by a call on this line.
+    pub(super) fn called_from(&self, file: FileId, line: u32) -> Vec<(u32, u32)> {
+        let mut on_line: Vec<bool> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let own = node.call == Some(Call { file, line });
+            let inherited = on_line.get(node.parent as usize).copied().unwrap_or(false);
+            on_line.push(own || (node.call.is_some() && inherited));
+        }
+        if !on_line.contains(&true) {
+            return Vec::new();
+        }
+        let stretches = self.innermost.stretches();
+        let hits = stretches.filter(|s| on_line.get(s.2 as usize).copied().unwrap_or(false));
+        hits.map(|(start, end, _)| (start, end)).collect()
+    }
+}
+
+struct Reading {
+    nodes: Vec<Node>,
+    spans: Vec<Span>,
+    /// Functions around the current entry: depth of the entry, node number.
+    open: Vec<(isize, u32)>,
+}
+
+impl Reading {
+    fn entries<'a>(
+        &mut self,
+        dwarf: &Dwarf<'a>,
+        unit: &gimli::Unit<Reader<'a>>,
+        files: &mut UnitFiles<'_, '_>,
+        addresses: &FileAddresses,
+    ) -> gimli::Result<()> {
+        let mut entries = unit.entries_raw(None)?;
+        let mut entry = DebuggingInformationEntry::null();
+        while !entries.is_empty() {
+            let depth = entries.next_depth();
+            let offset = entries.next_offset();
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                continue;
+            };
+            while self.open.last().is_some_and(|open| open.0 >= depth) {
+                self.open.pop();
+            }
+            let tag = abbreviation.tag();
+            if tag != gimli::DW_TAG_subprogram && tag != gimli::DW_TAG_inlined_subroutine {
+                entries.skip_attributes(abbreviation.attributes())?;
+                continue;
+            }
+            entries.read_attributes(abbreviation.attributes(), &mut entry.attrs)?;
+            let attributes = entry.attrs();
+            let (Ok(number), Ok(offset)) =
+                (u32::try_from(self.nodes.len()), u32::try_from(offset.0))
+            else {
+                return Ok(());
+            };
+            let inlined = tag == gimli::DW_TAG_inlined_subroutine;
+            let before = self.spans.len();
+            entry_ranges(dwarf, unit, attributes, |start, end| {
+                let clipped = addresses.clip(start, end);
+                self.spans.extend(clipped.map(|(start, end)| Span {
+                    start,
+                    end,
+                    rank: number,
+                }));
+            })?;
+            // Declarations and abstract instances have no code: they are no nodes.
+            if !inlined && self.spans.len() == before {
+                self.open.push((depth, NOTHING));
+                continue;
+            }
+            let parent = self.open.last().map_or(NOTHING, |open| open.1);
+            let call = inlined.then(|| call(unit, attributes, files));
+            let parent = if inlined { parent } else { NOTHING };
+            self.nodes.push(Node {
+                entry: offset,
+                parent,
+                call,
+            });
+            self.open.push((depth, number));
+        }
+        Ok(())
+    }
+}
+
+fn call(
+    unit: &gimli::Unit<Reader<'_>>,
+    attributes: &[Attribute<Reader<'_>>],
+    files: &mut UnitFiles<'_, '_>,
+) -> Call {
+    let mut call = Call {
+        file: NO_FILE,
+        line: 0,
+    };
+    for attribute in attributes {
+        match attribute.name() {
+            // File 0 is a file from DWARF 5 on, and "no file" before.
+            gimli::DW_AT_call_file => match attribute.value() {
+                AttributeValue::FileIndex(index) if index > 0 || unit.header.version() >= 5 => {
+                    call.file = files.number(index);
+                }
+                _ => {}
+            },
+            gimli::DW_AT_call_line => {
+                let line = attribute.udata_value();
+                call.line = line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+    call
+}

@@ -1,0 +1,34 @@
+//! Attribution: from addresses to source lines and back, and how to unwind stacks.
+//!
+//! A sample is a list of addresses. [`Symbols`] maps each through the debug information to a chain
+//! of inlined frames, finds the innermost line in scope, and the other way round lists the address
+//! ranges of a line for the target's hit test. Debug information is read here, in the controller,
+//! unit by unit when a unit is first sampled; damaged parts are skipped and named.
+
+mod attribution;
+mod binary;
+mod debug_file;
+mod debug_info;
+mod debug_sections;
+mod elf_file;
+mod file_addresses;
+mod file_bytes;
+mod function_names;
+mod inline_tree;
+mod line_search;
+mod line_table;
+mod modules;
+mod pc_ranges;
+mod process_maps;
+mod scope;
+mod source_files;
+mod spans;
+mod split_units;
+mod unit_files;
+mod unit_index;
+mod unwind_table;
+
+pub use attribution::{Frame, LineId, LineInfo, Owner, Symbols, UnwindModule};
+pub use line_search::LineNotFound;
+pub use scope::Scope;
+pub use unwind_table::unwind_rows;
