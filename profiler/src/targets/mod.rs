@@ -1,0 +1,5 @@
+//! The processes that loaded the runtime: how they announce themselves and what is shared.
+
+pub mod greeting_server;
+pub mod shared_region;
+pub mod target;

@@ -1,0 +1,503 @@
+//! The memory shared with one target, the only place that touches the mapping.
+//!
+//! The target may write anything at any time, so every count and index read here is checked
+//! before use. What the controller publishes (plans, unwind tables) goes into the buffer that is
+//! not in force and is then switched to by one store.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::fence;
+
+use anyhow::Context as _;
+use coz_rs_runtime_preload::layout::{
+    MAGIC, MAX_COUNTERS, MAX_FRAMES, MAX_MODULES, MAX_RANGES, MAX_ROWS, NAME_BYTES, RING_SLOTS,
+    Region, SAMPLE_CUT, SPEEDUP_ONE,
+};
+use coz_rs_runtime_preload::unwind_row::Row;
+use memmap2::{MmapOptions, MmapRaw};
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+/// The mapping of one target's region.
+#[derive(Debug)]
+pub struct SharedRegion {
+    map: MmapRaw,
+    /// Rows handed out so far.
+    rows_used: usize,
+    /// Where the rows of a table went, so that a module loaded all along is written once.
+    placed: Vec<(Arc<[Row]>, u32)>,
+    /// Number of the next sample to read.
+    next_sample: u64,
+    /// Times that the next sample was found unfinished.
+    unfinished: u32,
+}
+
+/// What a progress point is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PointKind {
+    /// `progress!`
+    Throughput,
+    /// `begin!`
+    Begin,
+    /// `end!`
+    End,
+}
+
+/// Words read together at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ledgers {
+    /// G, ns.
+    pub g: u64,
+    /// All hits.
+    pub hits: u64,
+    /// All samples.
+    pub samples: u64,
+}
+
+/// A window to put in force.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanToPublish<'a> {
+    /// Number of the window, never 0.
+    pub window: u64,
+    /// Number of the line, never 0 if there is one.
+    pub line: u64,
+    /// The virtual speedup, 0..=1.
+    pub speedup: f64,
+    /// The line's address ranges, ascending and disjoint.
+    pub ranges: &'a [(u64, u64)],
+}
+
+/// An unwind table to publish.
+#[derive(Debug, Clone)]
+pub struct TableToPublish {
+    /// First mapped address.
+    pub start: u64,
+    /// First address after the last mapping.
+    pub end: u64,
+    /// Where row addresses count from.
+    pub base: u64,
+    /// The rows.
+    pub rows: Arc<[Row]>,
+}
+
+/// One sample, copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Thread id.
+    pub tid: u32,
+    /// How many periods it stands for.
+    pub weight: u32,
+    /// The walk ended before the stack's end.
+    pub cut: bool,
+    /// Addresses, innermost first.
+    pub frames: Vec<u64>,
+}
+
+/// What draining the ring gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Drained {
+    /// Samples read.
+    pub read: u64,
+    /// Samples overwritten before they were read, or never finished.
+    pub lost: u64,
+}
+
+/// Rounds that a half-written sample is waited for: its thread may be paused inside its handler.
+const PATIENCE: u32 = 8;
+
+impl SharedRegion {
+    /// Makes the memory and maps it; the descriptor is for the target.
+    ///
+    /// # Errors
+    /// If the system gives no memory.
+    pub fn create(period: u64) -> anyhow::Result<(SharedRegion, OwnedFd)> {
+        let size = size_of::<Region>();
+        let memory = memfd_create(
+            c"coz-rs",
+            MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING,
+        )
+        .context("making shared memory")?;
+        let file = File::from(memory);
+        file.set_len(size as u64).context("sizing shared memory")?;
+        // A target that shrank it would end us by SIGBUS.
+        let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+        fcntl(file.as_fd(), FcntlArg::F_ADD_SEALS(seals)).context("sealing shared memory")?;
+        let map = MmapOptions::new()
+            .len(size)
+            .map_raw(&file)
+            .context("mapping shared memory")?;
+        let region = SharedRegion {
+            map,
+            rows_used: 0,
+            placed: Vec::new(),
+            next_sample: 0,
+            unfinished: 0,
+        };
+        let header = &region.region().header;
+        header.size.store(size as u64, Relaxed);
+        header.period.store(period, Relaxed);
+        header.magic.store(MAGIC, Relaxed);
+        Ok((region, file.into()))
+    }
+
+    fn region(&self) -> &Region {
+        let region = self.map.as_ptr().cast::<Region>();
+        // SAFETY: `create` mapped the region's size, page-aligned, and the mapping lives as long
+        // as self; the file is sealed against shrinking. Every field is an atomic, for which the
+        // zero bytes of a new memfd are valid and which the target may change at any time.
+        unsafe { &*region }
+    }
+
+    /// G and the counts of hits and samples now.
+    #[must_use]
+    pub fn ledgers(&self) -> Ledgers {
+        let global = &self.region().global;
+        Ledgers {
+            g: global.g.load(Relaxed),
+            hits: global.hits.load(Relaxed),
+            samples: global.samples.load(Relaxed),
+        }
+    }
+
+    /// How many progress points there are.
+    #[must_use]
+    pub fn point_count(&self) -> usize {
+        // Acquire: partner of the runtime's store after filling the counter in.
+        let count = self.region().header.counters.load(Acquire) as usize;
+        count.min(MAX_COUNTERS)
+    }
+
+    /// Kind and name of point `index`; nothing while it is being filled in.
+    #[must_use]
+    pub fn point(&self, index: usize) -> Option<(PointKind, String)> {
+        let counter = self.region().counters.get(index)?;
+        // Acquire: partner of the runtime's Release store, which comes last.
+        let kind = match counter.kind.load(Acquire) {
+            1 => PointKind::Throughput,
+            2 => PointKind::Begin,
+            3 => PointKind::End,
+            _ => return None,
+        };
+        let length = (counter.name_len.load(Relaxed) as usize).min(NAME_BYTES);
+        let mut bytes = Vec::with_capacity(NAME_BYTES);
+        for word in &counter.name {
+            bytes.extend_from_slice(&word.load(Relaxed).to_ne_bytes());
+        }
+        bytes.truncate(length);
+        Some((kind, String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Visits of point `index`.
+    #[must_use]
+    pub fn visits(&self, index: usize) -> u64 {
+        let counter = self.region().counters.get(index);
+        counter.map_or(0, |counter| counter.count.load(Relaxed))
+    }
+
+    /// Puts a window in force until the deadline.
+    pub fn publish_plan(&self, plan: &PlanToPublish<'_>) {
+        let control = &self.region().control;
+        let generation = control.generation.load(Relaxed);
+        // Release fence: whoever sees a word written below also sees this generation, so a reader
+        // still in the buffer finds that it has changed (partner: its Acquire fence).
+        fence(Release);
+        let next = generation.wrapping_add(1);
+        let buffer = &control.plans[(next & 1) as usize];
+        let count = plan.ranges.len().min(MAX_RANGES);
+        buffer.window.store(plan.window, Relaxed);
+        buffer.line.store(plan.line, Relaxed);
+        let speedup = (plan.speedup.clamp(0.0, 1.0) * f64::from(SPEEDUP_ONE)).round() as u32;
+        buffer.speedup.store(speedup, Relaxed);
+        buffer.range_count.store(count as u32, Relaxed);
+        for (range, (start, end)) in buffer.ranges.iter().zip(plan.ranges) {
+            range.start.store(*start, Relaxed);
+            range.end.store(*end, Relaxed);
+        }
+        // Release: partner of the target's Acquire load.
+        control.generation.store(next, Release);
+    }
+
+    /// Switches the hooks' bookkeeping on or off.
+    pub fn set_active(&self, active: bool) {
+        self.region()
+            .header
+            .active
+            .store(u32::from(active), Relaxed);
+    }
+
+    /// Windows count until then.
+    pub fn set_deadline(&self, deadline: u64) {
+        self.region().header.deadline.store(deadline, Relaxed);
+    }
+
+    /// Whether the target has turned profiling off for good, and why.
+    #[must_use]
+    pub fn turned_off(&self) -> Option<u32> {
+        let header = &self.region().header;
+        (header.off.load(Relaxed) != 0).then(|| header.fault.load(Relaxed))
+    }
+
+    /// Progress points and threads that found no room.
+    #[must_use]
+    pub fn lost_for_want_of_room(&self) -> (u32, u32) {
+        let header = &self.region().header;
+        (
+            header.counters_lost.load(Relaxed),
+            header.threads_lost.load(Relaxed),
+        )
+    }
+
+    /// Samples whose walk ended before the stack's end.
+    #[must_use]
+    pub fn cut_samples(&self) -> u64 {
+        self.region().global.samples_cut.load(Relaxed)
+    }
+
+    /// Puts unwind tables in force; `tables` ascend. Returns how many found no room.
+    pub fn publish_tables(&mut self, tables: &[TableToPublish]) -> usize {
+        let mut entries = Vec::with_capacity(tables.len());
+        for table in tables.iter().take(MAX_MODULES) {
+            if let Some(first) = self.place(&table.rows) {
+                entries.push((table, first));
+            }
+        }
+        let lists = &self.region().modules;
+        let generation = lists[0].generation.load(Relaxed);
+        // Release fence: as in `publish_plan`.
+        fence(Release);
+        let next = generation.wrapping_add(1);
+        let buffer = &lists[(next & 1) as usize];
+        buffer.count.store(entries.len() as u64, Relaxed);
+        for (module, (table, first)) in buffer.modules.iter().zip(&entries) {
+            module.start.store(table.start, Relaxed);
+            module.end.store(table.end, Relaxed);
+            module.base.store(table.base, Relaxed);
+            module.first_row.store(*first, Relaxed);
+            module.rows.store(table.rows.len() as u32, Relaxed);
+        }
+        // Release: partner of the target's Acquire load; the rows were written before.
+        lists[0].generation.store(next, Release);
+        tables.len() - entries.len()
+    }
+
+    /// Writes rows once; where they are.
+    fn place(&mut self, rows: &Arc<[Row]>) -> Option<u32> {
+        let known = self
+            .placed
+            .iter()
+            .find(|(placed, _)| Arc::ptr_eq(placed, rows));
+        if let Some((_, first)) = known {
+            return Some(*first);
+        }
+        let first = self.rows_used;
+        let end = first.checked_add(rows.len())?;
+        if end > MAX_ROWS {
+            return None;
+        }
+        for (cell, row) in self.region().rows[first..end].iter().zip(rows.iter()) {
+            let words = row.encode();
+            for (word, value) in cell.iter().zip(words) {
+                word.store(value, Relaxed);
+            }
+        }
+        self.rows_used = end;
+        let first = u32::try_from(first).ok()?;
+        self.placed.push((Arc::clone(rows), first));
+        Some(first)
+    }
+
+    /// Reads the samples that have come since the last time.
+    pub fn drain(&mut self, mut take: impl FnMut(Sample)) -> Drained {
+        let mut drained = Drained::default();
+        let slots = RING_SLOTS as u64;
+        let head = self.region().ring.head.load(Relaxed);
+        if head < self.next_sample {
+            // Only a region that was overwritten has a head behind us.
+            self.next_sample = head;
+        }
+        let oldest = head.saturating_sub(slots);
+        if oldest > self.next_sample {
+            drained.lost += oldest - self.next_sample;
+            self.next_sample = oldest;
+        }
+        while self.next_sample < head {
+            let number = self.next_sample;
+            let Some(sample) = self.copy_sample(number) else {
+                let newest = head - number < slots / 2;
+                if newest && self.unfinished < PATIENCE {
+                    self.unfinished += 1;
+                    return drained;
+                }
+                drained.lost += 1;
+                self.unfinished = 0;
+                self.next_sample += 1;
+                continue;
+            };
+            self.unfinished = 0;
+            self.next_sample += 1;
+            drained.read += 1;
+            take(sample);
+        }
+        drained
+    }
+
+    /// Sample `number` if its slot holds it, whole.
+    fn copy_sample(&self, number: u64) -> Option<Sample> {
+        let slot = &self.region().ring.slots[(number % RING_SLOTS as u64) as usize];
+        // Acquire: partner of the handler's Release store.
+        if slot.sequence.load(Acquire) != number + 1 {
+            return None;
+        }
+        let weight = slot.weight.load(Relaxed);
+        let count = (slot.frame_count.load(Relaxed) as usize).min(MAX_FRAMES);
+        let frames = slot.frames[..count].iter().map(|frame| frame.load(Relaxed));
+        let sample = Sample {
+            tid: slot.tid.load(Relaxed),
+            weight: weight & !SAMPLE_CUT,
+            cut: weight & SAMPLE_CUT != 0,
+            frames: frames.collect(),
+        };
+        // Acquire fence: what was copied was read before the sequence is read again.
+        fence(Acquire);
+        (slot.sequence.load(Relaxed) == number + 1).then_some(sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coz_rs_runtime_preload::unwind_row::{Cfa, Rbp};
+
+    fn region() -> SharedRegion {
+        SharedRegion::create(997_000).unwrap().0
+    }
+
+    fn write_sample(region: &SharedRegion, number: u64, finished: bool) {
+        let ring = &region.region().ring;
+        ring.head.store(number + 1, Relaxed);
+        let slot = &ring.slots[(number % RING_SLOTS as u64) as usize];
+        slot.sequence.store(0, Relaxed);
+        slot.tid.store(7, Relaxed);
+        slot.weight.store(1, Relaxed);
+        slot.frame_count.store(2, Relaxed);
+        slot.frames[0].store(number, Relaxed);
+        if finished {
+            slot.sequence.store(number + 1, Release);
+        }
+    }
+
+    fn drain(region: &mut SharedRegion) -> (Vec<u64>, Drained) {
+        let mut numbers = Vec::new();
+        let drained = region.drain(|sample| numbers.push(sample.frames[0]));
+        (numbers, drained)
+    }
+
+    #[test]
+    fn samples_are_read_once_and_overwritten_ones_are_counted() {
+        let mut region = region();
+        (0..3).for_each(|n| write_sample(&region, n, true));
+        assert_eq!(drain(&mut region).0, [0, 1, 2]);
+        assert_eq!(drain(&mut region).0, []);
+        let far = RING_SLOTS as u64 + 13;
+        (3..far).for_each(|n| write_sample(&region, n, true));
+        let (numbers, drained) = drain(&mut region);
+        assert_eq!(
+            drained,
+            Drained {
+                read: RING_SLOTS as u64,
+                lost: 10
+            }
+        );
+        assert_eq!(numbers[0], 13);
+    }
+
+    #[test]
+    fn an_unfinished_sample_is_waited_for_and_then_given_up() {
+        let mut region = region();
+        write_sample(&region, 0, false);
+        write_sample(&region, 1, true);
+        assert_eq!(drain(&mut region).0, []);
+        write_sample(&region, 0, true);
+        region.region().ring.head.store(2, Relaxed);
+        assert_eq!(drain(&mut region).0, [0, 1]);
+        write_sample(&region, 2, false);
+        write_sample(&region, 3, true);
+        let all: Vec<_> = (0..=PATIENCE).flat_map(|_| drain(&mut region).0).collect();
+        assert_eq!(all, [3]);
+    }
+
+    #[test]
+    fn wild_values_of_the_target_do_no_harm() {
+        let mut region = region();
+        region.region().ring.head.store(u64::MAX, Relaxed);
+        region.region().header.counters.store(u32::MAX, Relaxed);
+        let slot = &region.region().ring.slots[5];
+        slot.sequence.store(u64::MAX, Relaxed);
+        slot.frame_count.store(u32::MAX, Relaxed);
+        let counter = &region.region().counters[3];
+        counter.kind.store(1, Relaxed);
+        counter.name_len.store(u32::MAX, Relaxed);
+        drain(&mut region);
+        assert_eq!(region.point_count(), MAX_COUNTERS);
+        assert_eq!(region.point(3).unwrap().1.len(), NAME_BYTES);
+        assert_eq!(region.point(4), None);
+        region.region().ring.head.store(0, Relaxed);
+        drain(&mut region);
+        write_sample(&region, 0, true);
+        assert_eq!(drain(&mut region).0, [0]);
+    }
+
+    #[test]
+    fn plans_alternate_between_the_buffers() {
+        let region = region();
+        for (window, speedup) in [(1, 0.25), (2, 0.5)] {
+            let ranges = [(16, 32), (64, 65)];
+            region.publish_plan(&PlanToPublish {
+                window,
+                line: 9,
+                speedup,
+                ranges: &ranges,
+            });
+            let control = &region.region().control;
+            let generation = control.generation.load(Relaxed);
+            assert_eq!(generation, window);
+            let plan = &control.plans[(generation & 1) as usize];
+            assert_eq!(plan.window.load(Relaxed), window);
+            assert_eq!(plan.speedup.load(Relaxed), (speedup * 1e6) as u32);
+            assert_eq!(plan.ranges[1].end.load(Relaxed), 65);
+        }
+    }
+
+    #[test]
+    fn rows_of_a_module_that_stays_are_written_once() {
+        let mut region = region();
+        let rows = |pc| -> Arc<[Row]> {
+            [Row {
+                pc,
+                cfa: Cfa::Rsp,
+                offset: 8,
+                rbp: Rbp::Same,
+            }]
+            .into()
+        };
+        let table = |start, rows: &Arc<[Row]>| TableToPublish {
+            start,
+            end: start + 4096,
+            base: start,
+            rows: Arc::clone(rows),
+        };
+        let (a, b) = (rows(1), rows(2));
+        assert_eq!(region.publish_tables(&[table(4096, &a)]), 0);
+        assert_eq!(
+            region.publish_tables(&[table(4096, &a), table(8192, &b)]),
+            0
+        );
+        assert_eq!(region.rows_used, 2);
+        let list = &region.region().modules[0];
+        assert_eq!(list.generation.load(Relaxed), 2);
+        assert_eq!(list.modules[1].first_row.load(Relaxed), 1);
+        assert_eq!(region.region().rows[1][0].load(Relaxed), 2);
+    }
+}

@@ -1,0 +1,118 @@
+//! One process that loaded the runtime.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::shared_region::{PointKind, SharedRegion};
+use crate::symbols::Symbols;
+
+/// How a target is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampler {
+    /// One inherited perf event that raises SIGTRAP.
+    Sigtrap,
+    /// A CPU-time timer a thread.
+    Timer,
+    /// Not at all.
+    None,
+}
+
+impl Sampler {
+    /// Its name in profiles and options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Sampler::Sigtrap => "sigtrap",
+            Sampler::Timer => "timer",
+            Sampler::None => "none",
+        }
+    }
+}
+
+/// A progress point as the controller knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// What it is.
+    pub kind: PointKind,
+    /// Its name.
+    pub name: String,
+}
+
+/// One process that loaded the runtime.
+#[derive(Debug)]
+pub struct Target {
+    /// Process id.
+    pub pid: u32,
+    /// What is shared with it.
+    pub region: SharedRegion,
+    /// How it is sampled.
+    pub sampler: Sampler,
+    /// Why the perf event was refused, 0 if it was not.
+    pub perf_errno: i32,
+    /// The executable that it ran when it arrived.
+    pub executable: PathBuf,
+    /// Its modules and lines, once it has been sampled.
+    pub symbols: Option<Symbols>,
+    /// Its progress points, in the order of the region's counters.
+    pub points: Vec<Point>,
+    /// When its modules were last looked at.
+    pub modules_seen: Option<Instant>,
+    end: OwnedFd,
+    /// Sampling ends when the last descriptor of the event is closed.
+    _event: Option<OwnedFd>,
+}
+
+impl Target {
+    /// A target that has just got ready.
+    #[must_use]
+    pub fn new(
+        pid: u32,
+        end: OwnedFd,
+        region: SharedRegion,
+        sampler: Sampler,
+        perf_errno: i32,
+        event: Option<OwnedFd>,
+    ) -> Target {
+        let link = format!("/proc/{pid}/exe");
+        Target {
+            pid,
+            region,
+            sampler,
+            perf_errno,
+            executable: std::fs::read_link(&link).unwrap_or_else(|_| Path::new(&link).to_owned()),
+            symbols: None,
+            points: Vec::new(),
+            modules_seen: None,
+            end,
+            _event: event,
+        }
+    }
+
+    /// Whether the process has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let mut fds = [PollFd::new(self.end.as_fd(), PollFlags::POLLIN)];
+        matches!(poll(&mut fds, PollTimeout::ZERO), Ok(count) if count > 0)
+    }
+
+    /// Readable once the process has ended.
+    #[must_use]
+    pub fn end(&self) -> BorrowedFd<'_> {
+        self.end.as_fd()
+    }
+
+    /// Learns of progress points visited for the first time; whether there were any.
+    pub fn find_points(&mut self) -> bool {
+        let before = self.points.len();
+        while self.points.len() < self.region.point_count() {
+            let Some((kind, name)) = self.region.point(self.points.len()) else {
+                break;
+            };
+            self.points.push(Point { kind, name });
+        }
+        self.points.len() > before
+    }
+}
