@@ -191,17 +191,21 @@ impl Symbols {
                 in_scope: self.selectable(place),
             });
         }
-        // The outermost frame is the function that the linker knows, if nothing better is known.
-        if let Some(symbol) = self.symbol(binary, distance) {
+        // Where debug information names no function, the symbol table does.
+        if frames.last().is_none_or(|last| last.function.is_empty())
+            && let Some(function) = self.symbol(binary, distance)
+        {
             match frames.last_mut() {
-                Some(last) if last.function.is_empty() => last.function = symbol,
-                Some(_) => {}
-                None => frames.push(Frame {
-                    file: String::new(),
-                    line: 0,
-                    function: symbol,
-                    in_scope: false,
-                }),
+                Some(last) => last.function = function,
+                None => {
+                    let file = String::new();
+                    frames.push(Frame {
+                        file,
+                        line: 0,
+                        function,
+                        in_scope: false,
+                    });
+                }
             }
         }
         frames
@@ -339,7 +343,9 @@ impl Symbols {
             .binaries
             .get_mut(binary)
             .and_then(|b| b.debug(&self.directories));
-        debug.map_or_else(String::new, |debug| demangled(&debug.raw_name(function)))
+        debug.map_or_else(String::new, |debug| {
+            debug.function_name(function).to_owned()
+        })
     }
 
     /// The frames at a distance from a binary's first page.

@@ -7,7 +7,7 @@ use super::debug_file::DebugDirectories;
 use super::debug_sections::{DebugSections, Dwarf, Reader};
 use super::elf_file::ElfFile;
 use super::file_addresses::FileAddresses;
-use super::function_names::raw_name;
+use super::function_names::{demangled, raw_name};
 use super::inline_tree::{InlineTree, Node};
 use super::line_table::LineTable;
 use super::source_files::{FileId, NO_FILE, SourceFiles};
@@ -212,32 +212,27 @@ impl DebugInfo {
         found
     }
 
-    /// The function's name as the linker sees it.
-    pub(super) fn raw_name(&mut self, function: Function) -> String {
-        if let Some(name) = self.names.get(&function) {
-            return name.clone();
+    /// The function's name, demangled; empty if it has none.
+    pub(super) fn function_name(&mut self, function: Function) -> &str {
+        if !self.names.contains_key(&function) {
+            let name = self.raw_name(function).unwrap_or_default();
+            self.names.insert(function, demangled(&name));
         }
+        self.names.get(&function).map_or("", String::as_str)
+    }
+
+    fn raw_name(&self, function: Function) -> Option<String> {
         let split = self
             .units
             .get(&function.unit)
             .and_then(|unit| unit.split_names.as_ref());
-        let name = match split {
-            Some(names) => names.get(&function.entry).cloned(),
-            None => {
-                let dwarf = self.sections.dwarf();
-                self.index
-                    .unit(&dwarf, function.unit)
-                    .ok()
-                    .and_then(|unit| {
-                        let name =
-                            raw_name(&dwarf, Some(&self.index), &unit, function.entry as usize);
-                        name.map(std::borrow::Cow::into_owned)
-                    })
-            }
-        };
-        let name = name.unwrap_or_default();
-        self.names.insert(function, name.clone());
-        name
+        if let Some(names) = split {
+            return names.get(&function.entry).cloned();
+        }
+        let dwarf = self.sections.dwarf();
+        let unit = self.index.unit(&dwarf, function.unit).ok()?;
+        let name = raw_name(&dwarf, Some(&self.index), &unit, function.entry as usize);
+        name.map(std::borrow::Cow::into_owned)
     }
 
     fn units_with(&mut self, file: FileId, files: &mut SourceFiles) -> Vec<u32> {

@@ -1,0 +1,11 @@
+//! Attribution on programs made by real compilers.
+
+#![allow(clippy::unwrap_used)]
+
+mod symbols {
+    pub mod programs;
+
+    mod both_directions;
+    mod known_lines;
+    mod other_tools;
+}
