@@ -1,0 +1,113 @@
+//! The interface to the profiler: the only module with unsafe code.
+//!
+//! A profiler that is loaded into the program exports `_coz_get_counter(type, name)`, which returns
+//! the address of `{ size_t count; size_t backoff; }` or NULL. The counter stays valid until the
+//! process ends and may be shared with other threads and processes, so it is only touched by
+//! atomic operations. This module does not know what names mean and keeps no list of points.
+#![allow(unsafe_code)]
+
+use core::ffi::{CStr, c_int};
+use core::ptr;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, fence};
+
+/// What a counter counts; the numbers are those of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Throughput = 1,
+    Begin = 2,
+    End = 3,
+}
+
+/// The profiler's counter.
+#[repr(C)]
+struct Counter {
+    count: AtomicUsize,
+    backoff: AtomicUsize,
+}
+
+const _: () = assert!(size_of::<Counter>() == 2 * size_of::<usize>());
+
+/// Stands for "looked up, and there is no profiler". An address that no counter can have, because
+/// it is not aligned.
+const ABSENT: *mut Counter = ptr::without_provenance_mut(1);
+
+/// Where one place of the program keeps its counter: NULL before the first visit, then [`ABSENT`]
+/// or a counter from `_coz_get_counter`, for ever.
+#[derive(Debug)]
+pub(crate) struct Slot(AtomicPtr<Counter>);
+
+impl Slot {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Counts a visit.
+    #[inline]
+    pub(crate) fn visit(&self, kind: Kind, name: &'static CStr) {
+        let counter = self.0.load(Relaxed);
+        if counter != ABSENT {
+            self.count(counter, kind, name);
+        }
+    }
+
+    #[inline]
+    fn count(&self, found: *mut Counter, kind: Kind, name: &'static CStr) {
+        let counter = if found.is_null() {
+            match self.look_up(kind, name) {
+                Some(counter) => counter,
+                None => return,
+            }
+        } else {
+            // The Acquire partner of the Release in `look_up`, where another thread may have got
+            // the counter. Apart from the load, so that an absent profiler costs no ordering.
+            fence(Acquire);
+            found
+        };
+        // SAFETY: neither NULL nor ABSENT, so it came from `_coz_get_counter` through `look_up`,
+        // which owes us a counter that lives as long as the process and is touched atomically.
+        let counter = unsafe { &*counter };
+        counter.count.fetch_add(1, Relaxed);
+    }
+
+    /// The first visit. Threads that come here together get the same answer and store it twice.
+    #[cold]
+    #[inline(never)]
+    fn look_up(&self, kind: Kind, name: &'static CStr) -> Option<*mut Counter> {
+        let found = ask_profiler(kind, name).filter(|counter| !counter.is_null());
+        // Release: partner of the fence in `count`.
+        self.0.store(found.unwrap_or(ABSENT), Release);
+        found
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn ask_profiler(kind: Kind, name: &'static CStr) -> Option<*mut Counter> {
+    use core::ffi::{c_char, c_void};
+
+    type GetCounter = unsafe extern "C" fn(c_int, *const c_char) -> *mut Counter;
+
+    unsafe extern "C" {
+        // In libc, or in libdl (which std links) before glibc 2.34.
+        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    }
+
+    /// All objects loaded at start, in their order (`dlfcn.h`).
+    const RTLD_DEFAULT: *mut c_void = ptr::null_mut();
+
+    // SAFETY: the handle is one that dlsym(3) names, the string ends with a NUL.
+    let address = unsafe { dlsym(RTLD_DEFAULT, c"_coz_get_counter".as_ptr()) };
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: whoever exports a function of this name promises this signature (module text).
+    let get_counter = unsafe { core::mem::transmute::<*mut c_void, GetCounter>(address) };
+    // SAFETY: the name ends with a NUL and is never freed, which is all that the function asks.
+    Some(unsafe { get_counter(kind as c_int, name.as_ptr()) })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_profiler(kind: Kind, _name: &'static CStr) -> Option<*mut Counter> {
+    let _: c_int = kind as c_int;
+    None
+}
