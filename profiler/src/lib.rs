@@ -1,5 +1,15 @@
 //! The profiler of coz-rs: what the command `coz-rs` is made of.
 
+pub mod clock;
+pub mod command_line;
+pub mod commands;
+pub mod controller;
+pub mod doubt;
+pub mod experiments;
 pub mod launch;
+pub mod line_tally;
+pub mod private_directory;
+pub mod profile_log;
+pub mod run;
 pub mod symbols;
 pub mod targets;

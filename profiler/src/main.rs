@@ -1,2 +1,5 @@
 //! The command `coz-rs`.
-fn main() {}
+
+fn main() {
+    coz_rs::commands::main()
+}

@@ -2,12 +2,15 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::shared_region::{PointKind, SharedRegion};
 use crate::symbols::Symbols;
+
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
 
 /// How a target is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub struct Point {
 /// One process that loaded the runtime.
 #[derive(Debug)]
 pub struct Target {
+    /// Its number in this run: a process that calls exec becomes another target with the same id.
+    pub number: u32,
     /// Process id.
     pub pid: u32,
     /// What is shared with it.
@@ -78,6 +83,7 @@ impl Target {
     ) -> Target {
         let link = format!("/proc/{pid}/exe");
         Target {
+            number: NEXT_NUMBER.fetch_add(1, Relaxed),
             pid,
             region,
             sampler,

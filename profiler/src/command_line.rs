@@ -1,0 +1,276 @@
+//! The command line: what may be asked for, and the help that says so.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::run::Options;
+use crate::targets::target::Sampler;
+
+const EXAMPLES: &str = "\
+Examples:
+  coz-rs demo                      Profile a bundled example and show the result.
+  coz-rs run -- ./app --its-args   Profile a program into profile.coz.
+  coz-rs plot                      Show profile.coz in the browser.
+";
+
+/// Finds which source lines would make a whole program faster if they were faster.
+#[derive(Debug, Parser)]
+#[command(name = "coz-rs", version, before_help = EXAMPLES, before_long_help = EXAMPLES)]
+pub struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a program and write its causal profile.
+    Run(Box<RunArguments>),
+    /// Show a profile: in the browser, or with --text in the terminal.
+    Plot(PlotArguments),
+    /// Profile a bundled example and show what to do with the result.
+    Demo(DemoArguments),
+}
+
+/// `coz-rs run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Write the profile to this file.
+    ///
+    /// A profile of the same program is added to; one of another program is left alone unless
+    /// --force is given.
+    #[arg(short, long, value_name = "FILE", default_value = "profile.coz")]
+    pub output: PathBuf,
+
+    /// Gather for this long in all, for instance 90s or 2m.
+    ///
+    /// A program that ends sooner is run again; one that runs longer finishes at full speed.
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
+    pub time: Option<Duration>,
+
+    /// Run the program this many times, to gather more.
+    ///
+    /// For programs that end within seconds. With --for, at most this many times.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+
+    /// Select only lines of source files that fit this glob (repeatable).
+    ///
+    /// Without it every source file counts that is not of the system, the Rust standard library
+    /// or a fetched crate. `%` stands for `*`.
+    #[arg(long, value_name = "GLOB")]
+    pub source_scope: Vec<String>,
+
+    /// Never select lines of source files that fit this glob (repeatable).
+    ///
+    /// For instance generated code, or tests.
+    #[arg(long, value_name = "GLOB")]
+    pub source_exclude: Vec<String>,
+
+    /// Select lines of binaries that fit this glob, not of the executable (repeatable).
+    ///
+    /// For code in shared libraries; MAIN stands for the executable itself.
+    #[arg(long, value_name = "GLOB")]
+    pub binary_scope: Vec<String>,
+
+    /// Experiment on this line only (repeatable).
+    ///
+    /// To know one line well. The last parts of the path are enough: parser.rs:120.
+    #[arg(long, value_name = "FILE:LINE")]
+    pub fixed_line: Vec<String>,
+
+    /// Try only this virtual speedup, in percent.
+    ///
+    /// Each experiment then compares it with none.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub fixed_speedup: Option<f64>,
+
+    /// Begin experiments after this long, for instance 5s.
+    ///
+    /// For programs that load or warm caches first. Without it experiments begin once enough was
+    /// seen of lines and progress points.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub warm_up: Option<Duration>,
+
+    /// Make the same random choices as the run with this seed.
+    ///
+    /// The seed of each run is in its profile.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// How to sample the program.
+    ///
+    /// `sigtrap` needs perf events, `timer` works everywhere and is coarser, `auto` takes the
+    /// better one that works.
+    #[arg(long, value_enum, default_value_t = SamplerChoice::Auto)]
+    pub sampler: SamplerChoice,
+
+    /// Leave processes alone that the program starts.
+    ///
+    /// Without it each of them is profiled too.
+    #[arg(long)]
+    pub no_follow: bool,
+
+    /// Add to the profile even if it is of another program.
+    ///
+    /// For a program that was rebuilt, or that is called in several ways.
+    #[arg(long)]
+    pub force: bool,
+
+    /// Say what is being done (-vv: in detail).
+    ///
+    /// For finding out why something is not profiled.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<OsString>,
+}
+
+/// `--sampler`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SamplerChoice {
+    /// The better one that works.
+    Auto,
+    /// One perf event for all threads.
+    Sigtrap,
+    /// A CPU-time timer in each thread.
+    Timer,
+}
+
+/// `coz-rs plot`.
+#[derive(Debug, Args)]
+pub struct PlotArguments {
+    /// The profile to show.
+    #[arg(value_name = "PROFILE", default_value = "profile.coz")]
+    pub profile: PathBuf,
+
+    /// Print the result to the terminal.
+    ///
+    /// A table of the lines that matter most, with intervals and small curves.
+    #[arg(long)]
+    pub text: bool,
+
+    /// Write the report to this file and open nothing.
+    ///
+    /// One HTML file that needs no network.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "text")]
+    pub output: Option<PathBuf>,
+}
+
+/// `coz-rs demo`.
+#[derive(Debug, Args)]
+pub struct DemoArguments {
+    /// Write the report to this file.
+    ///
+    /// It is an HTML file that needs no network.
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+}
+
+/// Seconds, or a number with ms, s, m or h.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor = match unit {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => {
+            return Err(format!(
+                "`{unit}` is no unit of time; write for instance 90s or 2m"
+            ));
+        }
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| format!("`{text}` is no time; write for instance 90s or 2m"))?;
+    Duration::try_from_secs_f64(number * factor).map_err(|error| error.to_string())
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number: f64 = text
+        .trim_end_matches('%')
+        .parse()
+        .map_err(|_| format!("`{text}` is no number of percent"))?;
+    if number > 0.0 && number <= 100.0 {
+        Ok(number / 100.0)
+    } else {
+        Err("a virtual speedup is more than 0 and at most 100 percent".to_owned())
+    }
+}
+
+impl RunArguments {
+    /// The options that these arguments mean.
+    #[must_use]
+    pub fn options(self) -> Options {
+        Options {
+            command: self.program,
+            output: self.output,
+            source_scope: self.source_scope,
+            source_exclude: self.source_exclude,
+            binary_scope: self.binary_scope,
+            fixed_lines: self.fixed_line,
+            fixed_speedup: self.fixed_speedup,
+            seed: self.seed,
+            warm_up: self.warm_up,
+            time: self.time,
+            repeat: self.repeat,
+            sampler: match self.sampler {
+                SamplerChoice::Auto => None,
+                SamplerChoice::Sigtrap => Some(Sampler::Sigtrap),
+                SamplerChoice::Timer => Some(Sampler::Timer),
+            },
+            no_follow: self.no_follow,
+            force: self.force,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent_and_documented() {
+        CommandLine::command().debug_assert();
+        for command in CommandLine::command().get_subcommands() {
+            for argument in command.get_arguments() {
+                let help = argument
+                    .get_help()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                assert!(!help.is_empty() && help.len() < 80, "{argument}: {help}");
+            }
+        }
+    }
+
+    #[test]
+    fn times_and_percents() {
+        assert_eq!(parse_time("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_time("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_time("250ms"), Ok(Duration::from_millis(250)));
+        assert!(parse_time("2 weeks").is_err() && parse_time("m").is_err());
+        assert_eq!(parse_percent("25%"), Ok(0.25));
+        assert!(parse_percent("0").is_err() && parse_percent("101").is_err());
+    }
+
+    #[test]
+    fn the_programs_own_flags_are_its_own() {
+        let line = CommandLine::parse_from(["coz-rs", "run", "-o", "x", "--", "./app", "-o", "y"]);
+        let Command::Run(run) = line.command else {
+            panic!("another command")
+        };
+        assert_eq!(run.program, ["./app", "-o", "y"]);
+        assert_eq!(run.output, PathBuf::from("x"));
+    }
+}

@@ -1,0 +1,348 @@
+//! One experiment under way: a paired block of windows with one line, from choice to records.
+
+use coz_rs_plot::record::{Experiment, PointEdges, Record};
+
+use super::attribution::{latency_pairs, may_bound, observe};
+use super::{Controller, DEADLINE, Phase};
+use crate::clock::now;
+use crate::doubt::Doubt;
+use crate::experiments::choice::{Candidate, LEVELS, Order, STEP};
+use crate::experiments::window::{Measured, Meter, Step, Terms};
+use crate::line_tally::LineNumber;
+use crate::symbols::LineId;
+use crate::targets::shared_region::{PlanToPublish, PointKind};
+use crate::targets::target::Target;
+use coz_rs_runtime_preload::layout::MAX_RANGES;
+
+/// A window is in force so long before it is measured, ns, that the pauses still owed are the
+/// same at both its ends,
+const LEAD_IN: u64 = 20_000_000;
+/// longer when the line has changed, as threads must learn their share of hits anew:
+const LEAD_IN_NEW_LINE: u64 = 50_000_000;
+/// so many samples a busy thread,
+const SAMPLES_NEW_LINE: u64 = 40;
+/// but no longer than this.
+const LONGEST_LEAD_IN: u64 = 300_000_000;
+
+/// An experiment under way.
+#[derive(Debug)]
+pub(super) struct Block {
+    number: u64,
+    target: u32,
+    line: LineNumber,
+    id: LineId,
+    location: String,
+    ranges: Vec<(u64, u64)>,
+    speedup: f64,
+    order: Order,
+    terms: Terms,
+    pairs: Vec<String>,
+    measured: Vec<Measured>,
+    meter: Option<Meter>,
+}
+
+/// Lets a target run without pauses and without bookkeeping.
+pub(super) fn release(target: &Target) {
+    target.region.set_active(false);
+    target.region.set_deadline(0);
+}
+
+impl Controller<'_> {
+    /// Chooses target, line, speedup and order.
+    pub(super) fn choose_block(&mut self) -> Option<Box<Block>> {
+        let stay = self.last_selected.filter(|_| self.session.chooser.stay());
+        let index = self.choose_target(stay.map(|(target, _)| target))?;
+        let number = self.targets[index].number;
+        let candidates = self.candidates(index);
+        let kept = stay.and_then(|(_, line)| {
+            candidates
+                .iter()
+                .position(|(_, number, _)| *number as u64 + 1 == line)
+        });
+        let chosen = match kept {
+            Some(kept) => kept,
+            None if self.session.plan.fixed_lines.is_empty() => {
+                let all: Vec<Candidate> = candidates.iter().map(|c| c.2.clone()).collect();
+                self.session.chooser.line(&all)?
+            }
+            None => self.session.chooser.any_of(candidates.len())?,
+        };
+        let (id, line, candidate) = candidates.into_iter().nth(chosen)?;
+        let speedup = self.session.chooser.speedup(&candidate);
+        let order = self.session.chooser.order();
+        let target = &mut self.targets[index];
+        let ranges = target.symbols.as_mut()?.ranges(id);
+        let location = self.session.tally.line(line)?.location.clone();
+        if ranges.len() > MAX_RANGES {
+            self.session.doubts.insert(Doubt::TooManyRanges {
+                location: location.clone(),
+            });
+        }
+        let changed = self.last_selected != Some((number, line as u64 + 1));
+        let pairs = latency_pairs(target);
+        let rates = self.attribution.rates(number)?;
+        let pace = rates
+            .pace(self.session.plan.window, |point| may_bound(target, point))
+            .or_else(|| rates.pace(self.session.plan.window, |_| true))?;
+        let busy = self.attribution.busy_threads(number) as u64;
+        self.next_block += 1;
+        Some(Box::new(Block {
+            number: self.next_block,
+            target: number,
+            line,
+            id,
+            location,
+            ranges,
+            speedup,
+            order,
+            terms: Terms {
+                lead_in: if changed { LEAD_IN_NEW_LINE } else { LEAD_IN },
+                lead_in_samples: if changed { SAMPLES_NEW_LINE * busy } else { 0 },
+                longest_lead_in: LONGEST_LEAD_IN,
+                point: pace.point,
+                length: pace.length,
+                pairs: pairs.iter().map(|(_, pair)| *pair).collect(),
+            },
+            pairs: pairs.into_iter().map(|(name, _)| name).collect(),
+            measured: Vec::new(),
+            meter: None,
+        }))
+    }
+
+    /// The target to experiment on: one with visits, in proportion to its samples.
+    fn choose_target(&mut self, stay: Option<u32>) -> Option<usize> {
+        let fixed = !self.session.plan.fixed_lines.is_empty();
+        let eligible = |target: &Target| {
+            let in_scope = self.attribution.in_scope(target.number);
+            let able = target.region.turned_off().is_none() && target.symbols.is_some();
+            let weight = if fixed { in_scope.max(1) } else { in_scope };
+            if able && self.attribution.is_visited(target.number) {
+                weight
+            } else {
+                0
+            }
+        };
+        let weights: Vec<u64> = self.targets.iter().map(eligible).collect();
+        let kept = stay.and_then(|number| {
+            self.targets
+                .iter()
+                .position(|target| target.number == number)
+        });
+        if let Some(kept) = kept.filter(|kept| weights[*kept] > 0) {
+            return Some(kept);
+        }
+        let chosen = self.session.chooser.in_proportion(&weights)?;
+        if self
+            .last_selected
+            .is_some_and(|(target, _)| target != self.targets[chosen].number)
+        {
+            self.release_all();
+        }
+        Some(chosen)
+    }
+
+    fn candidates(&mut self, index: usize) -> Vec<(LineId, LineNumber, Candidate)> {
+        let target = &mut self.targets[index];
+        let session = &mut *self.session;
+        if session.plan.fixed_lines.is_empty() {
+            return session.tally.candidates(target.number);
+        }
+        let Some(symbols) = &mut target.symbols else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for text in &session.plan.fixed_lines {
+            match symbols.find_line(text) {
+                Ok(id) => {
+                    let line = symbols.line(id);
+                    let location = format!("{}:{}", line.file, line.line);
+                    let number = session
+                        .tally
+                        .number(target.pid, id, location, &line.function);
+                    found.push((id, number));
+                }
+                Err(error) => session.learned.note_missing_line(error.to_string()),
+            }
+        }
+        found
+            .into_iter()
+            .filter_map(|(id, number)| {
+                let line = session.tally.line(number)?;
+                let candidate = Candidate {
+                    samples: line.samples.max(1),
+                    tried: line.tried,
+                    open: line.open.unwrap_or(1.0),
+                    knee: line.knee,
+                };
+                Some((id, number, candidate))
+            })
+            .collect()
+    }
+
+    /// Puts the block's first window in force.
+    pub(super) fn begin(&mut self, mut block: Box<Block>) -> u64 {
+        let wait = self.put_in_force(&mut block);
+        self.phase = Phase::Experiment(block);
+        wait
+    }
+
+    /// Puts the block's next window in force; how long to wait, ns.
+    fn put_in_force(&mut self, block: &mut Block) -> u64 {
+        let Some(target) = self
+            .targets
+            .iter_mut()
+            .find(|target| target.number == block.target)
+        else {
+            return 0;
+        };
+        let at_speedup = block.order.windows().get(block.measured.len());
+        let line = block.line as u64 + 1;
+        target.region.set_deadline(now() + DEADLINE);
+        target.region.publish_plan(&PlanToPublish {
+            window: self.next_window,
+            line,
+            speedup: if at_speedup == Some(&true) {
+                block.speedup
+            } else {
+                0.0
+            },
+            ranges: &block.ranges,
+        });
+        target.region.set_active(true);
+        self.next_window += 1;
+        self.last_selected = Some((block.target, line));
+        if !block.measured.is_empty() {
+            // The block's line is in the threads' memory by now.
+            block.terms.lead_in = LEAD_IN;
+            block.terms.lead_in_samples = 0;
+        }
+        block.meter = Some(Meter::new(block.terms.clone(), observe(target)));
+        block.terms.lead_in.min(LEAD_IN)
+    }
+
+    /// Observes the block's window; how long to wait for the next time, ns.
+    pub(super) fn go_on_with(&mut self, mut block: Box<Block>) -> u64 {
+        let Some(target) = self
+            .targets
+            .iter_mut()
+            .find(|target| target.number == block.target)
+        else {
+            return self.next_experiment();
+        };
+        let observation = observe(target);
+        target.region.set_deadline(observation.time + DEADLINE);
+        let Some(meter) = &mut block.meter else {
+            return self.next_experiment();
+        };
+        match meter.observe(observation) {
+            Step::Again(wait) => {
+                // Waits at an edge are short, and stay so.
+                if wait > 4_000_000 {
+                    self.attribution.hold(target);
+                }
+                self.phase = Phase::Experiment(block);
+                wait
+            }
+            Step::Void(void) => {
+                log::debug!("block {} at {}: {void:?}", block.number, block.location);
+                self.after_void(void)
+            }
+            Step::Done(measured) => {
+                // A window in which the program ended is none.
+                if target.has_ended() || target.region.turned_off().is_some() {
+                    self.look_around();
+                    return self.next_experiment();
+                }
+                self.void_in_a_row = 0;
+                block.measured.push(measured);
+                if block.measured.len() < block.order.windows().len() {
+                    let wait = self.put_in_force(&mut block);
+                    self.phase = Phase::Experiment(block);
+                    return wait;
+                }
+                self.complete(&block);
+                self.look_around();
+                self.next_experiment()
+            }
+        }
+    }
+
+    fn complete(&mut self, block: &Block) {
+        let Some(target) = self
+            .targets
+            .iter()
+            .find(|target| target.number == block.target)
+        else {
+            return;
+        };
+        let mut records = Vec::new();
+        for (at_speedup, measured) in block.order.windows().iter().zip(&block.measured) {
+            let speedup = if *at_speedup { block.speedup } else { 0.0 };
+            records.extend(self.window_records(block, target, speedup, measured));
+        }
+        self.session.log.append(&records);
+        self.session.learned.note_experiment();
+        let level = (block.speedup * 100.0 / f64::from(STEP)).round() as usize;
+        if let Some(line) = self.session.tally.line_mut(block.line)
+            && (1..=LEVELS).contains(&level)
+        {
+            line.tried[level - 1] += 1;
+        }
+        log::debug!(
+            "block {}: {} (line {:?}) at {:.0} %",
+            block.number,
+            block.location,
+            block.id,
+            block.speedup * 100.0
+        );
+    }
+
+    fn window_records(
+        &self,
+        block: &Block,
+        target: &Target,
+        speedup: f64,
+        measured: &Measured,
+    ) -> Vec<Record> {
+        let throughput = |(_, point): &(usize, &crate::targets::target::Point)| {
+            point.kind == PointKind::Throughput
+        };
+        let points = || target.points.iter().enumerate().filter(throughput);
+        let edges = points().filter_map(|(index, point)| {
+            let stretch = (*measured.stretches.get(index)?)?;
+            Some(PointEdges {
+                name: point.name.clone(),
+                visits: stretch.visits,
+                duration: stretch.duration,
+                wall: stretch.wall,
+            })
+        });
+        let mut records = vec![Record::Experiment(Experiment {
+            selected: block.location.clone(),
+            speedup,
+            duration: measured.duration,
+            selected_samples: measured.hits,
+            block: Some(block.number),
+            wall: Some(measured.wall),
+            start: Some(measured.start.saturating_sub(self.started)),
+            samples: Some(measured.samples),
+            edges: edges.collect(),
+        })];
+        let visits = |point: usize| measured.visits.get(point).copied().unwrap_or(0);
+        records.extend(points().map(|(index, point)| Record::ThroughputPoint {
+            name: point.name.clone(),
+            delta: visits(index),
+        }));
+        for (number, (name, (begin, end))) in block.pairs.iter().zip(&block.terms.pairs).enumerate()
+        {
+            records.push(Record::LatencyPoint {
+                name: name.clone(),
+                arrivals: visits(*begin),
+                departures: visits(*end),
+                difference: measured.differences.get(number).copied().unwrap_or(0),
+                mean_in_flight: measured.in_flight.get(number).copied(),
+            });
+        }
+        records
+    }
+}

@@ -1,0 +1,301 @@
+//! `coz-rs run`: from the command line to the exit status.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use coz_rs_plot::record::{FORMAT_VERSION, Record, Session as SessionRecord};
+use rand::RngExt as _;
+
+use crate::clock::now;
+use crate::controller::{Controller, End, Learned, Plan, Session, StatusLine};
+use crate::doubt::{Doubt, NothingLearned};
+use crate::experiments::choice::Chooser;
+use crate::experiments::pacing;
+use crate::launch::executable::{Executable, inspect};
+use crate::launch::preload_library;
+use crate::launch::program::{Program, StandardInput};
+use crate::launch::sampler_probe::{Probe, Sigtrap, may_sample_kernel};
+use crate::launch::signals::Signals;
+use crate::line_tally::LineTally;
+use crate::private_directory::PrivateDirectory;
+use crate::profile_log::ProfileLog;
+use crate::symbols::{Scope, Symbols};
+use crate::targets::greeting_server::{GreetingServer, Terms};
+use crate::targets::target::Sampler;
+
+/// Time between two samples of a thread, ns of CPU time: no divisor of round numbers, so that it
+/// does not beat with the program's own rhythm.
+pub const PERIOD: u64 = 997_000;
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// The profile.
+    pub output: PathBuf,
+    /// Globs of source files in scope.
+    pub source_scope: Vec<String>,
+    /// Globs of source files out of scope.
+    pub source_exclude: Vec<String>,
+    /// Globs of binaries in scope.
+    pub binary_scope: Vec<String>,
+    /// Lines to select, `file:line`.
+    pub fixed_lines: Vec<String>,
+    /// The one virtual speedup to try, 0..=1.
+    pub fixed_speedup: Option<f64>,
+    /// Seed of everything random.
+    pub seed: Option<u64>,
+    /// Time before the first experiment.
+    pub warm_up: Option<Duration>,
+    /// Time to gather in all.
+    pub time: Option<Duration>,
+    /// How often to run the program at most.
+    pub repeat: Option<u32>,
+    /// The sampler; nothing means the best that works.
+    pub sampler: Option<Sampler>,
+    /// Leave processes alone that the program starts.
+    pub no_follow: bool,
+    /// Append to a profile of another program.
+    pub force: bool,
+}
+
+/// How it went.
+#[derive(Debug)]
+pub struct Finished {
+    /// The program's last status.
+    pub status: ExitStatus,
+    /// The profile's records of this session.
+    pub records: Vec<Record>,
+    /// Where the profile is.
+    pub profile: PathBuf,
+    /// What came into doubt.
+    pub doubts: BTreeSet<Doubt>,
+    /// Why nothing was learned.
+    pub nothing: Option<NothingLearned>,
+    /// What the user should know besides, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Profiles the program.
+///
+/// # Errors
+/// If something failed before or beside the program; it has run to its end if it was started.
+pub fn run(options: &Options) -> anyhow::Result<Finished> {
+    // Before threads exist: a fork, and the signal mask that threads inherit.
+    let exclude_kernel = !may_sample_kernel();
+    let mut signals = Signals::hold()?;
+    let probe = (options.sampler != Some(Sampler::Timer)).then(|| Probe::start(exclude_kernel));
+    let Some(name) = options.command.first() else {
+        anyhow::bail!("no program was named; try `coz-rs run -- ./app`");
+    };
+    let executable = inspect(name)?;
+    let scope = Scope::new(
+        &options.source_scope,
+        &options.source_exclude,
+        &options.binary_scope,
+    )?;
+    let seed = options
+        .seed
+        .unwrap_or_else(|| rand::rng().random::<u32>().into());
+    let directory = PrivateDirectory::make()?;
+    let library = preload_library::install(directory.path())?;
+    let (sampler, cause) = choose_sampler(options.sampler, probe)?;
+    let description = describe(options, &executable, &scope, seed, sampler);
+    let log = ProfileLog::open(&options.output, &description, options.force)?;
+    let terms = Terms {
+        period: PERIOD,
+        sampler,
+        fall_back: options.sampler.is_none(),
+        exclude_kernel: exclude_kernel && sampler == Sampler::Sigtrap,
+        no_follow: options.no_follow,
+    };
+    let mut server = GreetingServer::start(directory.path(), terms)?;
+    let begin = now();
+    let mut session = Session {
+        plan: Plan {
+            scope,
+            fixed_lines: options.fixed_lines.clone(),
+            warm_up: options.warm_up,
+            window: pacing::SHORTEST,
+            until: options
+                .time
+                .map(|time| begin.saturating_add(nanoseconds(time))),
+        },
+        chooser: Chooser::new(seed, options.fixed_speedup),
+        tally: LineTally::default(),
+        log,
+        doubts: BTreeSet::new(),
+        status: StatusLine::new(),
+        learned: Learned::new(terms.exclude_kernel),
+    };
+    if let Some(cause) = cause {
+        eprintln!("coz-rs: the timer sampler runs: {cause}");
+        session.doubts.insert(Doubt::TimerSampler { cause });
+    }
+    log::info!(
+        "seed {seed}, sampler {}, profile {}",
+        sampler.name(),
+        options.output.display()
+    );
+    let input = StandardInput::remember();
+    let mut runs = 0;
+    let status = loop {
+        if runs > 0 {
+            input.rewind();
+            session.log.append(&[Record::Session(description.clone())]);
+        }
+        let end = run_once(options, &mut session, &mut signals, &mut server, &library)?;
+        runs += 1;
+        if !again(options, &mut session, &input, &end, runs) {
+            break end.status;
+        }
+    };
+    Ok(conclude(session, status, &executable))
+}
+
+fn run_once(
+    options: &Options,
+    session: &mut Session,
+    signals: &mut Signals,
+    server: &mut GreetingServer,
+    library: &std::path::Path,
+) -> anyhow::Result<End> {
+    let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    session.log.append(&[Record::Startup {
+        time: epoch.map_or(0, nanoseconds),
+    }]);
+    let started = now();
+    let program = Program::start(
+        &options.command,
+        library,
+        server.path(),
+        signals.inherited(),
+    )?;
+    // Waits of half a millisecond should last that long; after the start, as children inherit it.
+    // SAFETY: no pointer involved.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 20_000) };
+    let controller = Controller::new(session, signals, server, program, started);
+    let end = controller.run();
+    // SAFETY: no pointer involved; 0 means the default.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 0) };
+    end
+}
+
+/// Whether to run the program once more.
+fn again(
+    options: &Options,
+    session: &mut Session,
+    input: &StandardInput,
+    end: &End,
+    runs: u32,
+) -> bool {
+    let wanted = match (options.repeat, options.time) {
+        (Some(repeat), _) => runs < repeat,
+        (None, time) => time.is_some(),
+    };
+    let time_left = session.plan.until.is_none_or(|until| now() < until);
+    if !wanted || !time_left {
+        return false;
+    }
+    let hopeless = session.learned.nothing(1).is_some_and(is_final);
+    if end.interrupted || hopeless {
+        return false;
+    }
+    let cause = if !end.status.success() {
+        "it did not end well"
+    } else if input.runs_dry() {
+        "its standard input is a pipe and was read; give it a file instead"
+    } else {
+        return true;
+    };
+    session.doubts.insert(Doubt::NotRepeated { cause });
+    false
+}
+
+/// Whether another run would bring nothing either.
+fn is_final(nothing: NothingLearned) -> bool {
+    matches!(
+        nothing,
+        NothingLearned::NotLoaded
+            | NothingLearned::NoPoints
+            | NothingLearned::NoDebugInformation { .. }
+    )
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The sampler, and why it is the timer if the user did not choose it.
+fn choose_sampler(
+    wanted: Option<Sampler>,
+    probe: Option<Probe>,
+) -> anyhow::Result<(Sampler, Option<String>)> {
+    let Some(answer) = probe.map(Probe::answer) else {
+        return Ok((Sampler::Timer, None));
+    };
+    match (wanted, answer) {
+        (_, Sigtrap::Works) => Ok((Sampler::Sigtrap, None)),
+        (None, answer) => Ok((Sampler::Timer, Some(answer.to_string()))),
+        (Some(_), answer) => {
+            anyhow::bail!(
+                "the sigtrap sampler does not work here: {answer}; or try `--sampler auto`"
+            )
+        }
+    }
+}
+
+fn describe(
+    options: &Options,
+    executable: &Executable,
+    scope: &Scope,
+    seed: u64,
+    sampler: Sampler,
+) -> SessionRecord {
+    let symbols = Symbols::new(scope.clone(), &executable.path);
+    let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned());
+    SessionRecord {
+        format_version: FORMAT_VERSION,
+        coz_rs_version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed,
+        host: host.unwrap_or_default(),
+        command: options
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        build_id: symbols.build_id().unwrap_or_default(),
+        sampler: sampler.name().to_owned(),
+        period: PERIOD,
+        processors: std::thread::available_parallelism()
+            .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
+    }
+}
+
+fn conclude(mut session: Session, status: ExitStatus, executable: &Executable) -> Finished {
+    session.learned.doubts(&mut session.doubts);
+    if executable.is_script() && session.learned.experiments() > 0 {
+        log::info!(
+            "{} is a script; what it started was profiled",
+            executable.path.display()
+        );
+    }
+    let records: Vec<Record> = session.doubts.iter().map(Doubt::record).collect();
+    session.log.append(&records);
+    if let Some(error) = session.log.failure() {
+        let error = error.to_owned();
+        session.doubts.insert(Doubt::ProfileCut { error });
+    }
+    Finished {
+        status,
+        nothing: session.learned.nothing(session.tally.in_scope()),
+        notes: session.learned.missing_lines().map(str::to_owned).collect(),
+        profile: session.log.path().to_owned(),
+        records: session.log.records().to_vec(),
+        doubts: session.doubts,
+    }
+}
