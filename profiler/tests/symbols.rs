@@ -8,4 +8,5 @@ mod symbols {
     mod both_directions;
     mod known_lines;
     mod other_tools;
+    mod unwinding;
 }

@@ -83,6 +83,18 @@ __attribute__((noinline)) int leaf(int x) {
     return x + sink;
 }
 
+/* Arguments on the stack, a variable-length array and a stricter alignment than the ABI's: gcc
+   saves the old stack pointer in the frame. */
+__attribute__((noinline)) int realigned(int a, int b, int c, int d, int e, int f, int g, int h) {
+    char buffer[a + 64] __attribute__((aligned(64)));
+    char strict[64] __attribute__((aligned(64)));
+    memset(buffer, b, sizeof buffer);
+    memset(strict, c, sizeof strict);
+    sink = (int)(((size_t)strict & 63) + ((size_t)buffer & 63));
+    pause_here(); /* line: realigned */
+    return buffer[d & 1] + strict[e & 1] + f + g + h;
+}
+
 static void *thread(void *argument) {
     pause_here(); /* line: thread */
     return argument;
@@ -104,6 +116,8 @@ int main(int argc, char **argv) {
         signal(SIGUSR1, handler);
         sink = leaf(argc);
     }
+    if (!strcmp(mode, "realigned"))
+        sink = realigned(argc, 2, 3, 4, 5, 6, 7, 8);
     if (!strcmp(mode, "thread")) {
         pthread_t id;
         pthread_create(&id, NULL, thread, NULL);
