@@ -244,6 +244,18 @@ pub enum NothingLearned {
     },
 }
 
+impl NothingLearned {
+    /// Its record: whoever opens the profile must not think that it is a good one.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        Record::Doubt {
+            doubt: "nothing-learned".to_owned(),
+            text: self.to_string(),
+            location: None,
+        }
+    }
+}
+
 impl fmt::Display for NothingLearned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

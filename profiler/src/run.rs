@@ -284,7 +284,9 @@ fn conclude(mut session: Session, status: ExitStatus, executable: &Executable) -
             executable.path.display()
         );
     }
-    let records: Vec<Record> = session.doubts.iter().map(Doubt::record).collect();
+    let nothing = session.learned.nothing(session.tally.in_scope());
+    let mut records: Vec<Record> = session.doubts.iter().map(Doubt::record).collect();
+    records.extend(nothing.as_ref().map(NothingLearned::record));
     session.log.append(&records);
     if let Some(error) = session.log.failure() {
         let error = error.to_owned();
@@ -292,7 +294,7 @@ fn conclude(mut session: Session, status: ExitStatus, executable: &Executable) -
     }
     Finished {
         status,
-        nothing: session.learned.nothing(session.tally.in_scope()),
+        nothing,
         notes: session.learned.missing_lines().map(str::to_owned).collect(),
         profile: session.log.path().to_owned(),
         records: session.log.records().to_vec(),

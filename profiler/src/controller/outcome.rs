@@ -243,6 +243,14 @@ impl Controller<'_> {
         if percent >= 2 {
             session.doubts.insert(Doubt::LostSamples { percent });
         }
+        if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {
+            let used =
+                usage.user_time().num_milliseconds() + usage.system_time().num_milliseconds();
+            log::info!(
+                "coz-rs itself has used {used} ms of CPU time in {} ms",
+                ran / 1_000_000
+            );
+        }
         let mut records = session.tally.records();
         records.push(Record::Runtime { time: ran });
         session.log.append(&records);
