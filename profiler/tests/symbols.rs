@@ -6,6 +6,8 @@ mod symbols {
     pub mod programs;
 
     mod both_directions;
+    mod damage;
+    mod debug_files;
     mod known_lines;
     mod other_tools;
     mod unwinding;

@@ -112,6 +112,12 @@ impl Symbols {
         }
     }
 
+    /// Searches separate debug files by build id in these directories, and in this cache of
+    /// `debuginfod` clients, in place of the system's. Call it before anything else.
+    pub fn search_debug_files_in(&mut self, global: Vec<PathBuf>, cache: Option<PathBuf>) {
+        self.directories = DebugDirectories { global, cache };
+    }
+
     /// Reads which modules the process has loaded; true if that changed. Reads no DWARF.
     ///
     /// # Errors

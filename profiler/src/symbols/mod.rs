@@ -11,6 +11,7 @@ mod debug_file;
 mod debug_info;
 mod debug_sections;
 mod elf_file;
+mod everything;
 mod file_addresses;
 mod file_bytes;
 mod function_names;
@@ -29,6 +30,8 @@ mod unit_index;
 mod unwind_table;
 
 pub use attribution::{Frame, LineId, LineInfo, Owner, Symbols, UnwindModule};
+#[doc(hidden)]
+pub use everything::read_everything;
 pub use line_search::LineNotFound;
 pub use scope::Scope;
 pub use unwind_table::unwind_rows;

@@ -90,7 +90,7 @@ fn push(path: &mut String, part: &str) {
     path.push_str(part);
 }
 
-/// Calls `found` with the index of every file of the table whose last path component is `name`.
+/// Calls `found` with the index of every file of the table whose path may end in `name`.
 pub(super) fn named(
     dwarf: &Dwarf<'_>,
     unit: &gimli::Unit<Reader<'_>>,
@@ -101,18 +101,23 @@ pub(super) fn named(
         return;
     };
     let header = program.header();
-    let first = if header.version() >= 5 { 0 } else { 1 };
-    for (index, file) in (first..).zip(header.file_names()) {
-        let Ok(path) = dwarf.attr_string(unit, file.path_name()) else {
-            continue;
-        };
-        let bytes = path.slice();
-        let last = bytes
-            .iter()
-            .rposition(|&b| b == b'/')
-            .map_or(0, |slash| slash + 1);
-        if &bytes[last..] == name.as_bytes() {
+    // Before DWARF 5, file 0 is the unit's own, and not in the table.
+    let first = u64::from(header.version() < 5);
+    let unlisted = header.file(0).filter(|_| first == 1).map(|file| (0, file));
+    for (index, file) in unlisted
+        .into_iter()
+        .chain((first..).zip(header.file_names()))
+    {
+        if let Ok(path) = dwarf.attr_string(unit, file.path_name())
+            && may_end_in(path.slice(), name)
+        {
             found(index, header);
         }
     }
+}
+
+/// Could `path` end in `name` once it is made normal? A cheap test that lets odd ones through.
+fn may_end_in(path: &[u8], name: &str) -> bool {
+    let last = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    last == name.as_bytes() || matches!(last, b"" | b"." | b"..") || !last.is_ascii()
 }

@@ -84,7 +84,7 @@ pub fn build(directory: &Directory, compiler: &str, name: &str) -> PathBuf {
 /// A program that has printed its addresses and waits.
 pub struct Waiting {
     child: Child,
-    _input: ChildStdin,
+    _input: Option<ChildStdin>,
     pub said: Vec<(String, u64)>,
 }
 
@@ -96,23 +96,23 @@ impl Waiting {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let input = child.stdin.take().unwrap();
-        let mut said = Vec::new();
-        for text in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
+        let mut waiting = Waiting {
+            child,
+            _input: input,
+            said: Vec::new(),
+        };
+        for text in BufReader::new(output).lines() {
             let text = text.unwrap();
             if text == "ready" {
-                return Waiting {
-                    child,
-                    _input: input,
-                    said,
-                };
+                return waiting;
             }
             let (word, value) = text.split_once(' ').unwrap();
             let value = match value.strip_prefix("0x") {
                 Some(digits) => u64::from_str_radix(digits, 16).unwrap(),
                 None => value.parse().unwrap(),
             };
-            said.push((word.to_owned(), value));
+            waiting.said.push((word.to_owned(), value));
         }
         panic!("{} ended early", program.display());
     }

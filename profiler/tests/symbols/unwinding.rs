@@ -218,21 +218,19 @@ impl StackMemory for Stack {
 /// The registers of a thread of a child, which is stopped for a moment.
 fn stopped_registers(tid: i32) -> Registers {
     // SAFETY: attaching takes no pointers.
-    assert_eq!(unsafe { libc::ptrace(libc::PTRACE_ATTACH, tid, 0, 0) }, 0);
+    let attached = unsafe { libc::ptrace(libc::PTRACE_ATTACH, tid, 0, 0) };
+    assert_eq!(attached, 0);
     // SAFETY: a null status is allowed.
-    assert_eq!(
-        unsafe { libc::waitpid(tid, std::ptr::null_mut(), libc::__WALL) },
-        tid
-    );
+    let stopped = unsafe { libc::waitpid(tid, std::ptr::null_mut(), libc::__WALL) };
+    assert_eq!(stopped, tid);
     // SAFETY: the struct is plain integers.
     let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
     // SAFETY: the thread is stopped by us, and the struct is the one the kernel fills.
-    assert_eq!(
-        unsafe { libc::ptrace(libc::PTRACE_GETREGS, tid, 0, &raw mut registers) },
-        0
-    );
+    let read = unsafe { libc::ptrace(libc::PTRACE_GETREGS, tid, 0, &raw mut registers) };
+    assert_eq!(read, 0);
     // SAFETY: detaching takes no pointers.
-    assert_eq!(unsafe { libc::ptrace(libc::PTRACE_DETACH, tid, 0, 0) }, 0);
+    let detached = unsafe { libc::ptrace(libc::PTRACE_DETACH, tid, 0, 0) };
+    assert_eq!(detached, 0);
     Registers {
         rip: registers.rip,
         rsp: registers.rsp,
