@@ -1,3 +1,9 @@
 //! The causal profile: its format, the estimates drawn from it, and its pictures.
 
+#![forbid(unsafe_code)]
+
+pub mod estimates;
+pub mod profile;
 pub mod record;
+pub mod safe_text;
+pub mod writer;

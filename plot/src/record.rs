@@ -2,16 +2,18 @@
 //!
 //! The records named `startup`, `experiment`, `throughput-point`, `latency-point`, `samples` and
 //! `runtime` are those of Coz, so that its viewer opens our profiles; our further fields are ones
-//! that it ignores. All times are nanoseconds.
+//! that it ignores. That viewer warns of any other type of record, so what only we have to say
+//! travels inside types that it skips: the session in a `startup`, a doubt in a `shutdown`.
+//! All times are nanoseconds.
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the format written by this crate, in the `session` record.
+/// Version of the format written by this crate, in the session's record.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// One line of a profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
+#[serde(into = "Line", from = "Line")]
 #[non_exhaustive]
 pub enum Record {
     /// What was run, how and where. The first record of each run that we write.
@@ -41,7 +43,6 @@ pub enum Record {
         /// Begins minus ends at the end of the window (Coz's own field).
         difference: i64,
         /// Mean of begins minus ends over the window, weighted by virtual time (L of Little's law).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         mean_in_flight: Option<f64>,
     },
     /// Samples that belong to one line since the last such record of the line.
@@ -51,7 +52,6 @@ pub enum Record {
         /// How many samples.
         count: u64,
         /// The function that the line is in, demangled.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         function: Option<String>,
     },
     /// A doubt about what was measured (see the profiler's list).
@@ -61,12 +61,16 @@ pub enum Record {
         /// What it means and what would remove it, one sentence.
         text: String,
         /// The line it is about, if it is about one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         location: Option<String>,
     },
     /// The program ended.
     Runtime {
         /// How long it ran, ns of wall time.
+        time: u64,
+    },
+    /// Coz's profiler ended. We do not write it.
+    Shutdown {
+        /// Wall-clock time since the epoch, ns.
         time: u64,
     },
 }
@@ -137,4 +141,271 @@ pub struct PointEdges {
     pub duration: u64,
     /// Wall time between the two edges, ns.
     pub wall: u64,
+}
+
+/// A record as it stands in the file.
+///
+/// Coz has written `throughput-point` and, in some versions, `throughput_point`; its viewer knows
+/// the former in every version, so that is what we write.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Line {
+    Startup {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<Session>,
+    },
+    Experiment(Experiment),
+    #[serde(alias = "throughput_point", alias = "progress-point")]
+    ThroughputPoint {
+        name: String,
+        delta: u64,
+    },
+    #[serde(alias = "latency_point")]
+    LatencyPoint {
+        name: String,
+        #[serde(default)]
+        arrivals: u64,
+        #[serde(default)]
+        departures: u64,
+        #[serde(default)]
+        difference: i64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mean_in_flight: Option<f64>,
+    },
+    Samples {
+        location: String,
+        count: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        function: Option<String>,
+    },
+    Runtime {
+        time: u64,
+    },
+    Shutdown {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        doubt: Option<DoubtLine>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct DoubtLine {
+    name: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    location: Option<String>,
+}
+
+impl From<Record> for Line {
+    fn from(record: Record) -> Line {
+        match record {
+            Record::Session(session) => Line::Startup {
+                time: None,
+                session: Some(session),
+            },
+            Record::Startup { time } => Line::Startup {
+                time: Some(time),
+                session: None,
+            },
+            Record::Experiment(experiment) => Line::Experiment(experiment),
+            Record::ThroughputPoint { name, delta } => Line::ThroughputPoint { name, delta },
+            Record::LatencyPoint {
+                name,
+                arrivals,
+                departures,
+                difference,
+                mean_in_flight,
+            } => Line::LatencyPoint {
+                name,
+                arrivals,
+                departures,
+                difference,
+                mean_in_flight,
+            },
+            Record::Samples {
+                location,
+                count,
+                function,
+            } => Line::Samples {
+                location,
+                count,
+                function,
+            },
+            Record::Doubt {
+                doubt,
+                text,
+                location,
+            } => Line::Shutdown {
+                time: None,
+                doubt: Some(DoubtLine {
+                    name: doubt,
+                    text,
+                    location,
+                }),
+            },
+            Record::Runtime { time } => Line::Runtime { time },
+            Record::Shutdown { time } => Line::Shutdown {
+                time: Some(time),
+                doubt: None,
+            },
+        }
+    }
+}
+
+impl From<Line> for Record {
+    fn from(line: Line) -> Record {
+        match line {
+            Line::Startup {
+                session: Some(session),
+                ..
+            } => Record::Session(session),
+            Line::Startup { time, .. } => Record::Startup {
+                time: time.unwrap_or(0),
+            },
+            Line::Experiment(experiment) => Record::Experiment(experiment),
+            Line::ThroughputPoint { name, delta } => Record::ThroughputPoint { name, delta },
+            Line::LatencyPoint {
+                name,
+                arrivals,
+                departures,
+                difference,
+                mean_in_flight,
+            } => Record::LatencyPoint {
+                name,
+                arrivals,
+                departures,
+                difference,
+                mean_in_flight,
+            },
+            Line::Samples {
+                location,
+                count,
+                function,
+            } => Record::Samples {
+                location,
+                count,
+                function,
+            },
+            Line::Runtime { time } => Record::Runtime { time },
+            Line::Shutdown {
+                doubt: Some(doubt), ..
+            } => Record::Doubt {
+                doubt: doubt.name,
+                text: doubt.text,
+                location: doubt.location,
+            },
+            Line::Shutdown { time, .. } => Record::Shutdown {
+                time: time.unwrap_or(0),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(record: &Record) -> String {
+        serde_json::to_string(record).unwrap()
+    }
+
+    fn every_record() -> Vec<Record> {
+        vec![
+            Record::Session(Session {
+                format_version: FORMAT_VERSION,
+                command: vec!["./app".to_owned(), "\u{1b}[31m</script>\n".to_owned()],
+                seed: u64::MAX,
+                ..Session::default()
+            }),
+            Record::Startup { time: 7 },
+            Record::Experiment(Experiment {
+                selected: "a.c:3".to_owned(),
+                speedup: 0.25,
+                duration: 5,
+                selected_samples: 2,
+                block: Some(1),
+                wall: Some(6),
+                start: Some(0),
+                samples: Some(9),
+                edges: vec![PointEdges {
+                    name: "p".to_owned(),
+                    visits: 4,
+                    duration: 4,
+                    wall: 5,
+                }],
+            }),
+            Record::ThroughputPoint {
+                name: "p".to_owned(),
+                delta: 4,
+            },
+            Record::LatencyPoint {
+                name: "l".to_owned(),
+                arrivals: 4,
+                departures: 3,
+                difference: -1,
+                mean_in_flight: Some(1.5),
+            },
+            Record::Samples {
+                location: "a.c:3".to_owned(),
+                count: 2,
+                function: None,
+            },
+            Record::Doubt {
+                doubt: "timer-sampler".to_owned(),
+                text: "The timer sampler ran.".to_owned(),
+                location: None,
+            },
+            Record::Runtime { time: 8 },
+            Record::Shutdown { time: 9 },
+        ]
+    }
+
+    #[test]
+    fn reading_undoes_writing() {
+        for record in every_record() {
+            let line = text(&record);
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+        }
+    }
+
+    #[test]
+    fn every_type_is_one_that_the_viewer_of_coz_knows() {
+        const KNOWN: [&str; 7] = [
+            "startup",
+            "shutdown",
+            "samples",
+            "runtime",
+            "experiment",
+            "throughput-point",
+            "latency-point",
+        ];
+        for record in every_record() {
+            let value: serde_json::Value = serde_json::from_str(&text(&record)).unwrap();
+            assert!(KNOWN.contains(&value["type"].as_str().unwrap()), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_spellings_of_all_versions_of_coz_are_read() {
+        for kind in ["throughput-point", "throughput_point", "progress-point"] {
+            let line = format!(r#"{{"type":"{kind}","name":"p","delta":4}}"#);
+            let record: Record = serde_json::from_str(&line).unwrap();
+            assert!(matches!(record, Record::ThroughputPoint { delta: 4, .. }));
+        }
+        for hits in ["selected_samples", "selected-samples"] {
+            let line = format!(
+                r#"{{"type":"experiment","selected":"a.c:1","speedup":0,"duration":5,"{hits}":3,"new":[1]}}"#
+            );
+            let record: Record = serde_json::from_str(&line).unwrap();
+            let Record::Experiment(experiment) = record else {
+                panic!("another record");
+            };
+            assert_eq!(experiment.selected_samples, 3);
+        }
+    }
 }
