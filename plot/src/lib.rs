@@ -6,4 +6,6 @@ pub mod estimates;
 pub mod profile;
 pub mod record;
 pub mod safe_text;
+pub mod short_paths;
+pub mod text;
 pub mod writer;

@@ -1,6 +1,6 @@
 //! The result in one sentence, for people who have never heard of causal profiling.
 
-use super::{LineEstimate, PointAnalysis, PointKind, Verdict};
+use super::{CurvePoint, LineEstimate, PointAnalysis, PointKind, Verdict};
 use crate::safe_text::one_line;
 
 /// A part as percent, with one digit after the point where it says something.
@@ -16,10 +16,9 @@ pub fn percent(part: f64) -> String {
         format!("{percent:.0}")
     };
     // No negative zero.
-    if text == "-0.0" {
-        "0.0".to_owned()
-    } else {
-        text
+    match text.as_str() {
+        "-0.0" => "0.0".to_owned(),
+        _ => text,
     }
 }
 
@@ -33,70 +32,103 @@ fn name(line: &LineEstimate) -> String {
     }
 }
 
+/// What a gain is called.
+struct Words {
+    subject: String,
+    better: &'static str,
+    worse: &'static str,
+}
+
+impl Words {
+    fn of(point: &PointAnalysis) -> Words {
+        match point.kind {
+            PointKind::Throughput => Words {
+                subject: "the program".to_owned(),
+                better: "faster",
+                worse: "slower",
+            },
+            PointKind::Latency => Words {
+                subject: format!("`{}`", one_line(&point.name)),
+                better: "shorter",
+                worse: "longer",
+            },
+        }
+    }
+}
+
 pub(super) fn verdict(point: &PointAnalysis) -> String {
-    let first = point.lines.first();
-    let faster = match point.kind {
-        PointKind::Throughput => "the program up to",
-        PointKind::Latency => "its latency up to",
+    let words = Words::of(point);
+    let Some(line) = point.lines.first() else {
+        return "No experiment was completed, so nothing is known yet.".to_owned();
     };
-    let (comparison, slower) = match point.kind {
-        PointKind::Throughput => ("faster", "the program slower"),
-        PointKind::Latency => ("shorter", "its latency longer"),
-    };
-    match first {
-        None => "No experiment was completed, so nothing is known yet.".to_owned(),
-        Some(line) if line.verdict == Verdict::WorthIt => {
-            let (Some(best), others) = (line.best, others(point)) else {
-                return String::new();
-            };
+    match (line.verdict, line.best) {
+        (Verdict::WorthIt, Some(best)) => {
             format!(
-                "Work on {}: making it {} % faster makes {faster} {} % {comparison} (95 % \
-                 interval {} to {} %){others}.",
+                "Work on {}: {}{}.",
                 name(line),
-                percent(best.speedup).trim_end_matches(".0"),
-                percent(best.gain),
-                percent(best.low),
-                percent(best.high),
+                gain(line, best, &words),
+                others(point)
             )
         }
-        Some(line) if line.verdict == Verdict::MakesItSlower => format!(
-            "Making {} faster makes {slower}: look for contention there; no line is known to be \
+        (Verdict::MakesItSlower, _) => format!(
+            "Making {} faster makes {} {}: look for contention there. No line is known to be \
              worth making faster.",
-            name(line)
+            name(line),
+            words.subject,
+            words.worse
         ),
-        Some(line) if line.verdict == Verdict::NoEffect => format!(
-            "None of the {} lines tried matters: the program changes by less than 2 points \
-             whichever of them is made faster.",
-            point.lines.len()
+        (Verdict::NoEffect, _) => format!(
+            "None of the {} lines tried matters: whichever of them is made faster, {} changes by \
+             less than 2 points.",
+            point.lines.len(),
+            words.subject
         ),
-        Some(_) => "No line is known to be worth making faster yet: run longer, or again, to \
-                    narrow the intervals."
+        _ => "No line is known to be worth making faster yet: run longer, or again, to narrow the \
+              intervals."
             .to_owned(),
+    }
+}
+
+fn gain(line: &LineEstimate, best: CurvePoint, words: &Words) -> String {
+    let Words {
+        subject, better, ..
+    } = words;
+    let interval = format!(
+        "95 % interval {} to {}",
+        percent(best.low),
+        percent(best.high)
+    );
+    let half = line.at(0.5);
+    match half {
+        Some(half) if best.speedup > 0.96 => format!(
+            "without it {subject} would be {} % {better} ({interval}); halving its time brings {} %",
+            percent(best.gain),
+            percent(half.gain)
+        ),
+        _ => format!(
+            "cutting its time by {:.0} % makes {subject} {} % {better} ({interval})",
+            best.speedup * 100.0,
+            percent(best.gain)
+        ),
     }
 }
 
 /// What else there is to say: how many lines matter and how many do not.
 fn others(point: &PointAnalysis) -> String {
-    let count = |wanted: fn(&Verdict) -> bool| {
-        point.lines[1..]
-            .iter()
-            .filter(|line| wanted(&line.verdict))
-            .count()
+    let count = |wanted: Verdict| {
+        let rest = point.lines.iter().skip(1);
+        rest.filter(|line| line.verdict == wanted).count()
     };
-    let worth = count(|verdict| *verdict == Verdict::WorthIt);
-    let nothing = count(|verdict| *verdict == Verdict::NoEffect);
     let mut text = String::new();
-    if worth > 0 {
-        let plural = if worth == 1 { "line is" } else { "lines are" };
-        text.push_str(&format!("; {worth} other {plural} worth it"));
+    match count(Verdict::WorthIt) {
+        0 => {}
+        1 => text.push_str("; 1 other line is worth it"),
+        worth => text.push_str(&format!("; {worth} other lines are worth it")),
     }
-    if nothing > 0 {
-        let plural = if nothing == 1 {
-            "line does"
-        } else {
-            "lines do"
-        };
-        text.push_str(&format!("; {nothing} {plural} not matter"));
+    match count(Verdict::NoEffect) {
+        0 => {}
+        1 => text.push_str("; 1 line does not matter"),
+        nothing => text.push_str(&format!("; {nothing} lines do not matter")),
     }
     text
 }
