@@ -114,6 +114,8 @@ pub struct GlobalLedger {
     pub paused: AtomicU64,
     /// Number of sleeps.
     pub sleeps: AtomicU64,
+    /// Running mean of oversleep, ns: of the process, as threads may be too short-lived for one.
+    pub oversleep: AtomicI64,
 }
 
 /// The window in force: two plans, of which `generation & 1` says which one counts.
@@ -204,8 +206,6 @@ pub struct ThreadSlot {
     pub share: AtomicU64,
     /// Samples that the share was formed from.
     pub share_samples: AtomicU64,
-    /// Running mean of oversleep, ns.
-    pub oversleep: AtomicI64,
     /// G when the thread began to wait.
     pub wait_g: AtomicU64,
     /// Window in which it began to wait; 0: it does not wait.

@@ -43,7 +43,15 @@ pub fn profiler() -> Result<PathBuf> {
 
 /// A program of the examples package.
 pub fn example(name: &str) -> Result<PathBuf> {
-    cargo(&["build", "--release", "-q", "-p", "coz-rs-examples", "--bin", name])?;
+    cargo(&[
+        "build",
+        "--release",
+        "-q",
+        "-p",
+        "coz-rs-examples",
+        "--bin",
+        name,
+    ])?;
     Ok(target().join("release").join(name))
 }
 
@@ -55,7 +63,9 @@ fn cargo(words: &[&str]) -> Result<()> {
 
 /// Runs a command that must succeed.
 pub fn succeed(command: &mut Command) -> Result<()> {
-    let output = command.output().with_context(|| format!("starting {command:?}"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("starting {command:?}"))?;
     ensure!(
         output.status.success(),
         "{command:?} failed ({}):\n{}",
@@ -79,7 +89,12 @@ pub fn program(name: &str, compiler: Compiler) -> Result<PathBuf> {
     let source = root().join("tests/programs").join(name);
     let text = fs::read(&source).with_context(|| format!("reading {}", source.display()))?;
     let mut hasher = DefaultHasher::new();
-    (text, compiler, fs::read(root().join("progress-points/include/coz.h")).ok()).hash(&mut hasher);
+    (
+        text,
+        compiler,
+        fs::read(root().join("progress-points/include/coz.h")).ok(),
+    )
+        .hash(&mut hasher);
     fs::create_dir_all(output())?;
     let stem = name.replace(['.', '/'], "_");
     let built = output().join(format!("{stem}-{:016x}", hasher.finish()));
@@ -91,15 +106,26 @@ pub fn program(name: &str, compiler: Compiler) -> Result<PathBuf> {
         Compiler::C(words) => {
             let mut command = Command::new("cc");
             command.args(["-O2", "-g", "-pthread", "-I"]);
-            command.arg(root().join("progress-points/include")).args(words);
+            command
+                .arg(root().join("progress-points/include"))
+                .args(words);
             command.arg("-o").arg(&partial).arg(&source).arg("-lm");
             command
         }
         Compiler::Rust(words) => {
             let mut command = Command::new("rustc");
-            command.args(["--edition", "2024", "-O", "-g", "--crate-name", "test_program"]);
+            command.args([
+                "--edition",
+                "2024",
+                "-O",
+                "-g",
+                "--crate-name",
+                "test_program",
+            ]);
             command.args(words);
-            command.arg("--extern").arg(format!("progress_points={}", points()?.display()));
+            command
+                .arg("--extern")
+                .arg(format!("progress_points={}", points()?.display()));
             command.arg("-o").arg(&partial).arg(&source);
             command
         }
@@ -127,7 +153,10 @@ fn points() -> Result<PathBuf> {
         let partial = folder.join(format!("libprogress_points-{}.rlib", std::process::id()));
         let mut command = Command::new("rustc");
         command.args(["--edition", "2024", "-O", "--crate-type", "rlib"]);
-        command.args(["--crate-name", "progress_points", "-o"]).arg(&partial).arg(&source);
+        command
+            .args(["--crate-name", "progress_points", "-o"])
+            .arg(&partial)
+            .arg(&source);
         succeed(&mut command)?;
         fs::rename(&partial, &built)?;
     }

@@ -39,11 +39,21 @@ pub fn profile_path(name: &str) -> Result<PathBuf> {
 
 /// `coz-rs run OPTIONS -o PROFILE -- PROGRAM ARGUMENTS`.
 pub fn profiled(options: &[&str], program: &Path, arguments: &[&str]) -> Result<Profiled> {
-    let name = program.file_name().and_then(|name| name.to_str()).unwrap_or("program");
+    let name = program
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("program");
     let profile = profile_path(name)?;
     let mut command = Command::new(build::profiler()?);
-    command.arg("run").args(options).arg("-o").arg(&profile).arg("--");
+    command
+        .arg("run")
+        .args(options)
+        .arg("-o")
+        .arg(&profile)
+        .arg("--");
     command.arg(program).args(arguments);
-    let output = command.output().with_context(|| format!("starting {command:?}"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("starting {command:?}"))?;
     Ok(Profiled { output, profile })
 }

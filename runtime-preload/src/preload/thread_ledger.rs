@@ -235,7 +235,7 @@ impl Entered {
     #[cold]
     fn sleep_off(&self, mut due: u64) {
         loop {
-            let mean = self.slot.oversleep.load(Relaxed).max(0) as u64;
+            let mean = self.region.global.oversleep.load(Relaxed).max(0) as u64;
             if due <= mean + SMALLEST_SLEEP {
                 return;
             }
@@ -253,8 +253,11 @@ impl Entered {
             let wanted = part - mean;
             let slept = sleep_until(begin + wanted).saturating_sub(begin);
             let excess = (slept.saturating_sub(wanted)).min(1_000_000) as i64;
-            let old = self.slot.oversleep.load(Relaxed);
-            self.slot.oversleep.store(old + (excess - old) / 8, Relaxed);
+            let old = self.region.global.oversleep.load(Relaxed);
+            self.region
+                .global
+                .oversleep
+                .store(old + (excess - old) / 8, Relaxed);
             self.account().paid(part, slept);
             add(&self.slot.paused, slept);
             self.region.global.paused.fetch_add(slept, Relaxed);

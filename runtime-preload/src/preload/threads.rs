@@ -86,7 +86,6 @@ fn reset(region: &'static Region, slot: &ThreadSlot) {
     ] {
         cell.store(0, Relaxed);
     }
-    slot.oversleep.store(0, Relaxed);
 }
 
 fn free_slot(slot: &ThreadSlot) {

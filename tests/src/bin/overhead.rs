@@ -25,17 +25,27 @@ fn main() -> Result<()> {
 fn sampling(profiler: &Path, program: &Path, scratch: &Path) -> Command {
     let mut command = Command::new(profiler);
     // A warm-up longer than the program: samples are taken, no experiment begins.
-    command.args(["run", "--warm-up", "3600", "--force", "-o"]).arg(scratch.join("profile.coz"));
+    command
+        .args(["run", "--warm-up", "3600", "--force", "-o"])
+        .arg(scratch.join("profile.coz"));
     command.arg("--").arg(program);
     command
 }
 
 fn timed(command: &mut Command) -> Result<f64> {
     let begin = Instant::now();
-    command.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
-    let status = command.status().with_context(|| format!("starting {command:?}"))?;
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .stdin(Stdio::null());
+    let status = command
+        .status()
+        .with_context(|| format!("starting {command:?}"))?;
     // 1: the profiler says that it learned nothing, as it must here.
-    ensure!(matches!(status.code(), Some(0 | 1)), "{command:?}: {status}");
+    ensure!(
+        matches!(status.code(), Some(0 | 1)),
+        "{command:?}: {status}"
+    );
     Ok(begin.elapsed().as_secs_f64())
 }
 
@@ -51,7 +61,10 @@ fn run_time(profiler: &Path, program: &Path, scratch: &Path) -> Result<()> {
                 1 => {
                     let mut command = Command::new("perf");
                     command.args(["record", "-q", "-e", "task-clock", "-c", "1000000", "-o"]);
-                    command.arg(scratch.join("perf.data")).arg("--").arg(program);
+                    command
+                        .arg(scratch.join("perf.data"))
+                        .arg("--")
+                        .arg(program);
                     perf = timed(command.args(["--work", "1"]))?;
                 }
                 _ => ours = timed(sampling(profiler, program, scratch).args(["--work", "1"]))?,
@@ -74,8 +87,14 @@ fn print_median(name: &str, values: &mut [f64]) {
     let count = values.len() as f64;
     let reach = 0.98 * count.sqrt();
     let at = |index: f64| values[(index.max(0.0) as usize).min(values.len() - 1)];
-    let (low, high) = (at((count / 2.0 - reach).floor()), at((count / 2.0 + reach).ceil()));
-    println!("  {name}: {:+.2} [{low:+.2}, {high:+.2}]", values[values.len() / 2]);
+    let (low, high) = (
+        at((count / 2.0 - reach).floor()),
+        at((count / 2.0 + reach).ceil()),
+    );
+    println!(
+        "  {name}: {:+.2} [{low:+.2}, {high:+.2}]",
+        values[values.len() / 2]
+    );
 }
 
 /// The program prints when it reached `main` (CLOCK_REALTIME, ns); we note when we started it.
@@ -84,7 +103,10 @@ fn to_main(command: &mut Command) -> Result<f64> {
     let begin = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let reached: u64 = text.trim().parse().with_context(|| format!("no time in {text:?}"))?;
+    let reached: u64 = text
+        .trim()
+        .parse()
+        .with_context(|| format!("no time in {text:?}"))?;
     Ok((Duration::from_nanos(reached).saturating_sub(begin)).as_secs_f64() * 1e3)
 }
 

@@ -33,7 +33,13 @@ const fn line(label: &'static str, knob: &'static str) -> Line {
 const A_AND_B: &[Line] = &[line("a", "--a"), line("b", "--b")];
 
 const fn program(source: &'static str, compiler: Compiler, lines: &'static [Line]) -> Program {
-    Program { source, compiler, lines, crowded: false, arguments: &[] }
+    Program {
+        source,
+        compiler,
+        lines,
+        crowded: false,
+        arguments: &[],
+    }
 }
 
 /// All programs.
