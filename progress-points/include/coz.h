@@ -78,19 +78,19 @@ coz_rs_find(struct coz_rs_place *place, int kind, const char *name)
         counter = get_counter(kind, name);
     }
     __atomic_store_n(&place->counter, counter, __ATOMIC_RELAXED);
-    /* Release: partner of the fence in coz_rs_visit. */
+    /* Release: partner of the Acquire in coz_rs_visit. */
     __atomic_store_n(&place->state, counter ? COZ_RS_PRESENT : COZ_RS_ABSENT, __ATOMIC_RELEASE);
 }
 
 /* A visit of a place that is not known to have no counter. */
 static __inline__ __attribute__((unused)) void
-coz_rs_visit(struct coz_rs_place *place, int state, int kind, const char *name)
+coz_rs_visit(struct coz_rs_place *place, int kind, const char *name)
 {
     struct coz_rs_counter *counter;
-    if (state == COZ_RS_UNKNOWN)
+    /* Acquire: partner of the Release in coz_rs_find, which another thread may have run. A second
+     * load rather than a fence, which the thread sanitizer does not know. */
+    if (__atomic_load_n(&place->state, __ATOMIC_ACQUIRE) == COZ_RS_UNKNOWN)
         coz_rs_find(place, kind, name);
-    else
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
     counter = __atomic_load_n(&place->counter, __ATOMIC_RELAXED);
     if (counter)
         __atomic_fetch_add(&counter->count, 1, __ATOMIC_RELAXED);
@@ -99,9 +99,8 @@ coz_rs_visit(struct coz_rs_place *place, int state, int kind, const char *name)
 #define COZ_RS_VISIT(kind, name)                                                                   \
     do {                                                                                           \
         static struct coz_rs_place coz_rs_here;                                                    \
-        int coz_rs_state = __atomic_load_n(&coz_rs_here.state, __ATOMIC_RELAXED);                  \
-        if (coz_rs_state != COZ_RS_ABSENT)                                                         \
-            coz_rs_visit(&coz_rs_here, coz_rs_state, kind, name);                                  \
+        if (__atomic_load_n(&coz_rs_here.state, __ATOMIC_RELAXED) != COZ_RS_ABSENT)                \
+            coz_rs_visit(&coz_rs_here, kind, name);                                                \
     } while (0)
 
 #define COZ_RS_TEXT(token) #token

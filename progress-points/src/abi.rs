@@ -9,7 +9,7 @@
 use core::ffi::{CStr, c_int};
 use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicUsize, fence};
+use core::sync::atomic::{AtomicPtr, AtomicUsize};
 
 /// What a counter counts; the numbers are those of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,39 +45,39 @@ impl Slot {
     /// Counts a visit.
     #[inline]
     pub(crate) fn visit(&self, kind: Kind, name: &'static CStr) {
-        let counter = self.0.load(Relaxed);
-        if counter != ABSENT {
-            self.count(counter, kind, name);
+        if self.0.load(Relaxed) != ABSENT {
+            self.count(kind, name);
         }
     }
 
     #[inline]
-    fn count(&self, found: *mut Counter, kind: Kind, name: &'static CStr) {
-        let counter = if found.is_null() {
-            match self.look_up(kind, name) {
-                Some(counter) => counter,
-                None => return,
-            }
-        } else {
-            // The Acquire partner of the Release in `look_up`, where another thread may have got
-            // the counter. Apart from the load, so that an absent profiler costs no ordering.
-            fence(Acquire);
-            found
-        };
+    fn count(&self, kind: Kind, name: &'static CStr) {
+        // Acquire: partner of the Release in `look_up`, where another thread may have got the
+        // counter. A second load, so that an absent profiler costs no ordering; not a fence, which
+        // the thread sanitizer does not know.
+        let mut counter = self.0.load(Acquire);
+        if counter.is_null() {
+            counter = self.look_up(kind, name);
+        }
+        if counter == ABSENT {
+            return;
+        }
         // SAFETY: neither NULL nor ABSENT, so it came from `_coz_get_counter` through `look_up`,
         // which owes us a counter that lives as long as the process and is touched atomically.
         let counter = unsafe { &*counter };
         counter.count.fetch_add(1, Relaxed);
     }
 
-    /// The first visit. Threads that come here together get the same answer and store it twice.
+    /// The first visit: a counter or [`ABSENT`]. Threads that come here together get the same
+    /// answer and store it twice.
     #[cold]
     #[inline(never)]
-    fn look_up(&self, kind: Kind, name: &'static CStr) -> Option<*mut Counter> {
+    fn look_up(&self, kind: Kind, name: &'static CStr) -> *mut Counter {
         let found = ask_profiler(kind, name).filter(|counter| !counter.is_null());
-        // Release: partner of the fence in `count`.
-        self.0.store(found.unwrap_or(ABSENT), Release);
-        found
+        let counter = found.unwrap_or(ABSENT);
+        // Release: partner of the Acquire in `count`.
+        self.0.store(counter, Release);
+        counter
     }
 }
 
