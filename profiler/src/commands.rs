@@ -1,10 +1,16 @@
 //! What each command does, from its arguments to its exit status.
 
+use std::io::IsTerminal;
 use std::path::Path;
 
+use anyhow::Context as _;
 use clap::Parser as _;
+use coz_rs_plot::estimates::analyse;
+use coz_rs_plot::profile::Profile;
+use coz_rs_plot::text::{self, Style};
+use terminal_size::terminal_size;
 
-use crate::command_line::{Command, CommandLine, RunArguments};
+use crate::command_line::{Command, CommandLine, PlotArguments, RunArguments};
 use crate::launch::program::end_like;
 use crate::run::{Finished, run};
 
@@ -18,7 +24,8 @@ pub fn main() -> ! {
     let line = CommandLine::parse();
     let result = match line.command {
         Command::Run(arguments) => profile(*arguments),
-        Command::Plot(_) | Command::Demo(_) => Err(anyhow::anyhow!("not yet")),
+        Command::Plot(arguments) => plot(&arguments),
+        Command::Demo(_) => Err(anyhow::anyhow!("not yet")),
     };
     match result {
         Ok(code) => std::process::exit(code),
@@ -64,14 +71,67 @@ fn report(finished: &Finished) {
         eprintln!("coz-rs: {nothing}");
         return;
     }
-    for doubt in &finished.doubts {
-        eprintln!("coz-rs: {doubt}");
-    }
+    let analysis = analyse(&finished.records);
+    let text = text::summary(&analysis, &style(std::io::stderr()));
     eprintln!(
-        "coz-rs: wrote {}; see it with `{}`",
+        "\n{}\ncoz-rs: wrote {}; see all of it with `{}`",
+        text.trim_end(),
         finished.profile.display(),
         next(&finished.profile)
     );
+}
+
+/// How text may look on a stream.
+fn style(stream: impl IsTerminal) -> Style {
+    let terminal = stream.is_terminal();
+    let columns = terminal_size().map(|(width, _)| usize::from(width.0));
+    Style {
+        width: columns
+            .filter(|_| terminal)
+            .unwrap_or(Style::default().width),
+        colour: terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        braille: terminal && is_utf8(),
+        ..Style::default()
+    }
+}
+
+/// Whether the user's locale shows characters beyond ASCII (locale(7)).
+fn is_utf8() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty());
+    set.is_some_and(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+fn plot(arguments: &PlotArguments) -> anyhow::Result<i32> {
+    let profile = Profile::read(&arguments.profile).map_err(in_one_sentence)?;
+    let analysis = analyse(&profile.records);
+    let code = if analysis.windows == 0 {
+        NOTHING_LEARNED
+    } else {
+        0
+    };
+    if arguments.text {
+        print(&text::report(&analysis, &style(std::io::stdout())))?;
+        return Ok(code);
+    }
+    anyhow::bail!("the report as HTML is not there yet; try `coz-rs plot --text`")
+}
+
+/// Prints to standard output; whoever reads it may stop reading.
+fn print(text: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let text = format!("{}\n", text.trim_end());
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(error).context("writing the result")
+        }
+        _ => Ok(()),
+    }
 }
 
 fn next(profile: &Path) -> String {
@@ -80,4 +140,9 @@ fn next(profile: &Path) -> String {
     } else {
         format!("coz-rs plot {}", profile.display())
     }
+}
+
+/// Errors of `coz-rs-plot` name their cause themselves; a chain would name it twice.
+pub(crate) fn in_one_sentence(error: impl std::error::Error) -> anyhow::Error {
+    anyhow::Error::msg(error.to_string())
 }

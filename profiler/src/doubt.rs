@@ -197,8 +197,8 @@ impl fmt::Display for Doubt {
             Doubt::NotRepeated { cause } => write!(f, "The program was not run again: {cause}."),
             Doubt::ProfileCut { error } => write!(
                 f,
-                "The profile could not be written to its end: {error}; make room and run again \
-                 with another -o."
+                "Some of the profile was not written: {error}; make room and run again with \
+                 another -o."
             ),
         }
     }

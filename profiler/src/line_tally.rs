@@ -26,6 +26,25 @@ pub struct Line {
     pub knee: Option<f64>,
 }
 
+/// How open the decision about a line is that was not analysed yet: as open as any.
+const UNKNOWN: f64 = 4.0;
+/// A line with a smaller part of a thread's time cannot gain much, whatever is not known of it.
+const SMALL: f64 = 0.05;
+
+impl Line {
+    /// What the choice of the next experiment needs; `part` is the part of one thread's samples
+    /// that the line has if they all come from one thread.
+    #[must_use]
+    pub fn candidate(&self, part: f64) -> Candidate {
+        Candidate {
+            samples: self.samples,
+            tried: self.tried,
+            open: self.open.unwrap_or(UNKNOWN) * (part / SMALL).min(1.0),
+            knee: self.knee,
+        }
+    }
+}
+
 /// Number of a line in the tally.
 pub type LineNumber = usize;
 
@@ -103,9 +122,10 @@ impl LineTally {
         self.lines.iter().map(|line| line.samples).sum()
     }
 
-    /// The lines of one target, with what the choice of the next experiment needs.
+    /// The lines of one target, with what the choice of the next experiment needs; `busy` is the
+    /// number of threads that the samples come from.
     #[must_use]
-    pub fn candidates(&self, target: u32) -> Vec<(LineId, LineNumber, Candidate)> {
+    pub fn candidates(&self, target: u32, busy: usize) -> Vec<(LineId, LineNumber, Candidate)> {
         let total = self.in_scope().max(1) as f64;
         let mut all: Vec<_> = self
             .by_target
@@ -113,23 +133,21 @@ impl LineTally {
             .filter(|((owner, _), _)| *owner == target)
             .filter_map(|((_, id), number)| {
                 let line = self.lines.get(*number)?;
-                let tried: u32 = line.tried.iter().sum();
-                // Before the first analysis: the larger and the less tried, the more open.
-                let open = line
-                    .open
-                    .unwrap_or_else(|| (line.samples as f64 / total).sqrt() / f64::from(1 + tried));
-                let candidate = Candidate {
-                    samples: line.samples,
-                    tried: line.tried,
-                    open,
-                    knee: line.knee,
-                };
+                let candidate = line.candidate(line.samples as f64 / total * busy as f64);
                 Some((*id, *number, candidate))
             })
             .collect();
         // The map's order is random; a seed must not depend on it.
         all.sort_by_key(|(_, number, _)| *number);
         all
+    }
+
+    /// Forgets how open decisions are, before they are told anew.
+    pub fn forget_decisions(&mut self) {
+        for line in &mut self.lines {
+            line.open = None;
+            line.knee = None;
+        }
     }
 
     /// Records of the samples counted since the last time.

@@ -1,19 +1,16 @@
 //! The profile of the session: written record group by record group, kept for the estimates.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::Context as _;
 use coz_rs_plot::record::{Record, Session};
+use coz_rs_plot::writer::{ProfileWriter, WriteError};
 
 /// The profile being written.
 #[derive(Debug)]
 pub struct ProfileLog {
-    path: PathBuf,
-    file: File,
+    writer: ProfileWriter,
     records: Vec<Record>,
-    failure: Option<String>,
+    failure: Option<WriteError>,
 }
 
 impl ProfileLog {
@@ -21,58 +18,34 @@ impl ProfileLog {
     ///
     /// # Errors
     /// If it cannot be written, or belongs to another program and `force` is not set.
-    pub fn open(path: &Path, session: &Session, _force: bool) -> anyhow::Result<ProfileLog> {
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .with_context(|| {
-                format!(
-                    "{} cannot be written; name another file with -o",
-                    path.display()
-                )
-            })?;
-        let mut log = ProfileLog {
-            path: path.to_owned(),
-            file,
+    pub fn open(path: &Path, session: &Session, force: bool) -> Result<ProfileLog, WriteError> {
+        Ok(ProfileLog {
+            writer: ProfileWriter::create_or_append(path, session, force)?,
             records: Vec::new(),
             failure: None,
-        };
-        log.append(&[Record::Session(session.clone())]);
-        Ok(log)
+        })
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.writer.path()
     }
 
-    /// Adds a group of records by one write. A failure is remembered, not repeated.
+    /// Adds a group of records by one write. The first failure is remembered; later groups are
+    /// tried, as room may have been made.
     pub fn append(&mut self, records: &[Record]) {
         self.records.extend_from_slice(records);
-        if self.failure.is_some() {
-            return;
-        }
-        let mut text = String::new();
-        for record in records {
-            match serde_json::to_string(record) {
-                Ok(line) => {
-                    text.push_str(&line);
-                    text.push('\n');
-                }
-                Err(error) => self.failure = Some(error.to_string()),
-            }
-        }
-        if let Err(error) = self.file.write_all(text.as_bytes()) {
-            self.failure = Some(error.to_string());
+        if let Err(error) = self.writer.append(records) {
+            log::warn!("{error}");
+            self.failure.get_or_insert(error);
         }
     }
 
-    /// Why writing stopped, if it did.
+    /// Why writing failed, if it did.
     #[must_use]
-    pub fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+    pub fn failure(&self) -> Option<&WriteError> {
+        self.failure.as_ref()
     }
 
     /// All records of this session.

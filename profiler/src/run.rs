@@ -10,7 +10,8 @@ use coz_rs_plot::record::{FORMAT_VERSION, Record, Session as SessionRecord};
 use rand::RngExt as _;
 
 use crate::clock::now;
-use crate::controller::{Controller, End, Learned, Plan, Session, StatusLine};
+use crate::commands::in_one_sentence;
+use crate::controller::{Controller, End, Knowledge, Learned, Plan, Session, StatusLine};
 use crate::doubt::{Doubt, NothingLearned};
 use crate::experiments::choice::Chooser;
 use crate::experiments::pacing;
@@ -105,7 +106,8 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
     let library = preload_library::install(directory.path())?;
     let (sampler, cause) = choose_sampler(options.sampler, probe)?;
     let description = describe(options, &executable, &scope, seed, sampler);
-    let log = ProfileLog::open(&options.output, &description, options.force)?;
+    let log =
+        ProfileLog::open(&options.output, &description, options.force).map_err(in_one_sentence)?;
     let terms = Terms {
         period: PERIOD,
         sampler,
@@ -131,6 +133,7 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         doubts: BTreeSet::new(),
         status: StatusLine::new(),
         learned: Learned::new(terms.exclude_kernel),
+        knowledge: Knowledge::default(),
     };
     if let Some(cause) = cause {
         eprintln!("coz-rs: the timer sampler runs: {cause}");
@@ -146,8 +149,8 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
     let status = loop {
         if runs > 0 {
             input.rewind();
-            session.log.append(&[Record::Session(description.clone())]);
         }
+        session.log.append(&[Record::Session(description.clone())]);
         let end = run_once(options, &mut session, &mut signals, &mut server, &library)?;
         runs += 1;
         if !again(options, &mut session, &input, &end, runs) {
@@ -289,7 +292,7 @@ fn conclude(mut session: Session, status: ExitStatus, executable: &Executable) -
     records.extend(nothing.as_ref().map(NothingLearned::record));
     session.log.append(&records);
     if let Some(error) = session.log.failure() {
-        let error = error.to_owned();
+        let error = error.to_string();
         session.doubts.insert(Doubt::ProfileCut { error });
     }
     Finished {

@@ -145,7 +145,8 @@ impl Controller<'_> {
         let target = &mut self.targets[index];
         let session = &mut *self.session;
         if session.plan.fixed_lines.is_empty() {
-            return session.tally.candidates(target.number);
+            let busy = self.attribution.busy_threads(target.number);
+            return session.tally.candidates(target.number, busy);
         }
         let Some(symbols) = &mut target.symbols else {
             return Vec::new();
@@ -168,12 +169,7 @@ impl Controller<'_> {
             .into_iter()
             .filter_map(|(id, number)| {
                 let line = session.tally.line(number)?;
-                let candidate = Candidate {
-                    samples: line.samples.max(1),
-                    tried: line.tried,
-                    open: line.open.unwrap_or(1.0),
-                    knee: line.knee,
-                };
+                let candidate = line.candidate(1.0);
                 Some((id, number, candidate))
             })
             .collect()
@@ -262,6 +258,7 @@ impl Controller<'_> {
                 }
                 self.complete(&block);
                 self.look_around();
+                self.session.think();
                 self.next_experiment()
             }
         }

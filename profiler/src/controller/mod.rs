@@ -3,6 +3,7 @@
 
 mod attribution;
 mod block;
+mod knowledge;
 mod outcome;
 mod status_line;
 
@@ -28,6 +29,7 @@ use crate::targets::target::Target;
 use attribution::Attribution;
 use block::Block;
 
+pub use knowledge::Knowledge;
 pub use outcome::{End, Learned};
 pub use status_line::StatusLine;
 
@@ -63,6 +65,8 @@ pub struct Session {
     pub status: StatusLine,
     /// What was learned so far.
     pub learned: Learned,
+    /// What the estimates said last.
+    pub knowledge: Knowledge,
 }
 
 /// Where the session is.

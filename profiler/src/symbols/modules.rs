@@ -50,7 +50,12 @@ impl Modules {
     pub(super) fn with_executable(path: &Path) -> Modules {
         let mut modules = Modules::default();
         match File::open(path) {
-            Ok(file) => modules.main = modules.add(path, &file),
+            Ok(file) => match modules.add(path, &file) {
+                Ok(number) => modules.main = Some(number),
+                Err(error) => modules
+                    .problems
+                    .push(format!("{}: it {error}.", path.display())),
+            },
             Err(error) => modules
                 .problems
                 .push(format!("{}: {error}.", path.display())),
@@ -150,7 +155,17 @@ impl Modules {
             return self.vdso(process, mapping);
         }
         match open_mapped(process, mapping) {
-            Some(file) => self.add(&mapping.path, &file),
+            Some(file) => match self.add(&mapping.path, &file) {
+                // Not every file with code is a binary: programs map what they generate.
+                Err(ElfError::NotElf) => None,
+                Err(error) => {
+                    self.problem(format!("{}: it {error}.", mapping.path.display()));
+                    None
+                }
+                Ok(number) => Some(number),
+            },
+            // Code that a program writes for itself (a JIT's) has a made-up name and no file.
+            None if is_no_file(&mapping.path) => None,
             None => {
                 self.problem(format!(
                     "{}: process {pid} runs a file that was removed or replaced since; its code is not attributed.",
@@ -162,7 +177,7 @@ impl Modules {
     }
 
     /// The number of the binary in this file; files met before keep their number.
-    fn add(&mut self, path: &Path, file: &File) -> Option<usize> {
+    fn add(&mut self, path: &Path, file: &File) -> Result<usize, ElfError> {
         let identity = file.metadata().ok().map(|meta| FileIdentity {
             device: meta.dev(),
             inode: meta.ino(),
@@ -173,22 +188,13 @@ impl Modules {
             .binaries
             .iter()
             .position(|b| b.identity.is_some() && b.identity == identity);
-        if known.is_some() {
-            return known;
+        if let Some(known) = known {
+            return Ok(known);
         }
-        let read = FileBytes::map(file)
-            .map_err(|_| ElfError::NotElf)
-            .and_then(ElfFile::new);
-        match read.and_then(|elf| Binary::new(path, elf, identity)) {
-            Ok(binary) => {
-                self.binaries.push(binary);
-                Some(self.binaries.len() - 1)
-            }
-            Err(error) => {
-                self.problem(format!("{}: it {error}.", path.display()));
-                None
-            }
-        }
+        let bytes = FileBytes::map(file).map_err(|_| ElfError::NotElf)?;
+        self.binaries
+            .push(Binary::new(path, ElfFile::new(bytes)?, identity)?);
+        Ok(self.binaries.len() - 1)
     }
 
     /// The vDSO: the same in every process, so ours will do where the target's cannot be read.
@@ -218,6 +224,17 @@ impl Modules {
             self.problems.push(problem);
         }
     }
+}
+
+/// Names that the kernel gives to memory without a file that could be opened.
+fn is_no_file(path: &Path) -> bool {
+    ["/memfd:", "/SYSV", "/dev/", "/anon_hugepage", "anon_inode:"]
+        .iter()
+        .any(|prefix| {
+            path.as_os_str()
+                .as_encoded_bytes()
+                .starts_with(prefix.as_bytes())
+        })
 }
 
 /// Opens the very file that is mapped: by the process's own view of its path (it may live in a

@@ -146,6 +146,10 @@ fn foreign_place(path: &str) -> Option<usize> {
     if let Some(at) = path.find("/lib/rustlib/") {
         return Some(at + "/lib/rustlib".len());
     }
+    // The crates that the standard library is built from.
+    if let Some(rest) = path.strip_prefix("/rust/deps/") {
+        return Some(path.len() - rest.len() + rest.find('/').unwrap_or(rest.len()));
+    }
     cargo_crate(path, "/registry/src/").or_else(|| cargo_crate(path, "/git/checkouts/"))
 }
 
@@ -191,6 +195,7 @@ mod tests {
             "/usr/src/rustc-1.63.0/library/core/src/ptr/mod.rs",
             "/home/me/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/io.rs",
             "/home/me/.cargo/git/checkouts/serde-0123456789abcdef/1a2b3c4/src/de.rs",
+            "/rust/deps/gimli-0.32.3/src/read/unit.rs",
             "<artificial>",
         ] {
             assert!(!scope.has_source(foreign, foreign), "{foreign}");

@@ -1,0 +1,61 @@
+//! What the estimates say so far, for the choice of the next experiment and for the status line.
+
+use coz_rs_plot::estimates::{Analysis, LineEstimate, analyse, percent};
+
+use super::{Session, StatusLine};
+use crate::clock::now;
+use crate::line_tally::LineTally;
+
+/// When the records are analysed again: often at first, and never for more than this part of the
+/// time, as the program may need the processor.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Knowledge {
+    next: u64,
+}
+
+const AT_MOST: u64 = 500;
+const EVERY: u64 = 2_000_000_000;
+
+impl Session {
+    /// Analyses the records, if it is time to.
+    pub(super) fn think(&mut self) {
+        let begin = now();
+        if begin < self.knowledge.next {
+            return;
+        }
+        let analysis = analyse(self.log.records());
+        learn(&analysis, &mut self.tally, &mut self.status);
+        let end = now();
+        let pause = (end - begin).saturating_mul(AT_MOST).max(EVERY);
+        self.knowledge.next = end.saturating_add(pause);
+    }
+}
+
+fn learn(analysis: &Analysis, tally: &mut LineTally, status: &mut StatusLine) {
+    // A line may matter to one point and not to another: the most open decision counts.
+    tally.forget_decisions();
+    for point in &analysis.points {
+        for line in &point.lines {
+            let Some(known) = tally.at(&line.location) else {
+                continue;
+            };
+            if known.open.is_none_or(|open| line.open > open) {
+                known.open = Some(line.open);
+                known.knee = line.curve.as_ref().and_then(|curve| curve.knee);
+            }
+        }
+    }
+    let first = analysis
+        .points
+        .first()
+        .and_then(|point| point.lines.first());
+    status.best = first.and_then(describe);
+}
+
+fn describe(line: &LineEstimate) -> Option<String> {
+    let best = line.best.filter(|best| best.low > 0.0)?;
+    let file = line.location.rsplit('/').next().unwrap_or(&line.location);
+    let file = coz_rs_plot::safe_text::one_line(file);
+    let half = (best.high - best.low) * 50.0;
+    Some(format!("{file} {} ± {half:.1} points", percent(best.gain)))
+}
