@@ -53,6 +53,9 @@ int main(void)
     COZ_POST_BLOCK(1);
     COZ_POST_BLOCK(0);
     COZ_CATCH_UP;
+#ifdef CALL_DLSYM
+    dlsym(NULL, "main");
+#endif
     puts("done");
     return 0;
 }

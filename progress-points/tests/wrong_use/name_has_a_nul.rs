@@ -1,0 +1,3 @@
+fn main() {
+    progress_points::begin!("a\0b");
+}

@@ -1,0 +1,3 @@
+fn main() {
+    progress_points::progress!(5);
+}

@@ -1,0 +1,4 @@
+fn main() {
+    progress_points::begin!();
+    progress_points::end!();
+}

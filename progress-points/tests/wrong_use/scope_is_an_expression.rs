@@ -1,0 +1,4 @@
+fn main() {
+    let scope = progress_points::scope!("request");
+    drop(scope);
+}
