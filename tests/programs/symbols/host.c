@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
     Dl_info info;
     dladdr(dlsym(library, "where_plugin"), &info);
     dlclose(library);
-    mmap(info.dli_fbase, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    mmap(info.dli_fbase, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     wait_here();
     load(argv[1]);
     wait_here();

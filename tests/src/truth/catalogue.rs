@@ -51,4 +51,26 @@ pub const PROGRAMS: &[Program] = &[
     program("pipeline_std.rs", Compiler::Rust(&[]), A_AND_B),
     program("pipeline_mpsc.rs", Compiler::Rust(&[]), A_AND_B),
     program("barrier.c", Compiler::C(&[]), A_AND_B),
+    program(
+        "lock.c",
+        Compiler::C(&[]),
+        &[line("inside", "--inside"), line("outside", "--outside")],
+    ),
+    program(
+        "libc_callers.c",
+        Compiler::C(&[]),
+        &[
+            line("memcpy", "--memcpy"),
+            line("qsort", "--qsort"),
+            line("plain", "--plain"),
+        ],
+    ),
+    Program {
+        crowded: true,
+        ..program(
+            "pipeline3.c",
+            Compiler::C(&[]),
+            &[line("a", "--a"), line("b", "--b"), line("c", "--c")],
+        )
+    },
 ];
