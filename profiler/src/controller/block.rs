@@ -225,6 +225,11 @@ impl Controller<'_> {
         else {
             return self.next_experiment();
         };
+        // A window in which the program ended is none.
+        if target.has_ended() || target.region.turned_off().is_some() {
+            self.look_around();
+            return self.next_experiment();
+        }
         let observation = observe(target);
         target.region.set_deadline(observation.time + DEADLINE);
         let Some(meter) = &mut block.meter else {
@@ -244,8 +249,8 @@ impl Controller<'_> {
                 self.after_void(void)
             }
             Step::Done(measured) => {
-                // A window in which the program ended is none.
-                if target.has_ended() || target.region.turned_off().is_some() {
+                // It may have ended since the last visit.
+                if target.has_ended() {
                     self.look_around();
                     return self.next_experiment();
                 }

@@ -157,6 +157,9 @@ impl<'a> Controller<'a> {
         let status = loop {
             self.sleep(wait);
             self.pass_signals_on();
+            for target in self.server.arrived() {
+                self.adopt(target);
+            }
             if let Some(status) = self.program.ended()? {
                 break status;
             }
@@ -220,9 +223,6 @@ impl<'a> Controller<'a> {
 
     /// Everything that is left undone while a window is measured.
     fn look_around(&mut self) {
-        for target in self.server.arrived() {
-            self.adopt(target);
-        }
         let session = &mut *self.session;
         for target in &mut self.targets {
             self.attribution

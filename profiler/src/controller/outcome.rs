@@ -99,6 +99,7 @@ impl Learned {
     pub(super) fn note_end(&mut self, target: &Target, doubts: &mut BTreeSet<Doubt>) {
         self.samples += target.region.ledgers().samples;
         self.cut += target.region.cut_samples();
+        let mut visited = false;
         for (index, point) in target.points.iter().enumerate() {
             let visits = target.region.visits(index);
             match point.kind {
@@ -107,11 +108,13 @@ impl Learned {
                 PointKind::End => self.latency.entry(point.name.clone()).or_default().1 += visits,
             }
             *self.points.entry(point.name.clone()).or_default() += visits;
-            if visits > 0 {
-                self.with_points.insert(target.pid);
-            }
+            visited |= visits > 0;
         }
-        if let Some(symbols) = &target.symbols {
+        if visited {
+            self.with_points.insert(target.pid);
+        }
+        // A shell in between owes nobody debug information.
+        if let Some(symbols) = target.symbols.as_ref().filter(|_| visited) {
             let known = self.has_debug_info.unwrap_or(false);
             self.has_debug_info = Some(known || symbols.has_debug_info());
             self.problems.extend(symbols.problems());

@@ -19,6 +19,8 @@ const NAP: u64 = 50_000_000;
 const LATENCY_NAP: u64 = 4_000_000;
 /// After this time without an observation the target may have run on without pauses, ns.
 const STALL: u64 = 400_000_000;
+/// A program that uses no CPU time is waited for less long, ns.
+const IDLE: u64 = 500_000_000;
 /// A window that still waits for its closing visit after this many lengths is given up.
 const GIVE_UP: u64 = 4;
 
@@ -214,8 +216,9 @@ impl Meter {
         if let Some(close) = close.filter(|_| enough) {
             return opened.close(close, now, &terms.pairs);
         }
-        if elapsed > terms.length.max(pacing::LONGEST) * GIVE_UP {
-            let idle = now.samples == opened.after.samples;
+        let idle = now.samples == opened.after.samples;
+        let patience = if idle { IDLE } else { pacing::LONGEST };
+        if elapsed > terms.length.max(patience) * GIVE_UP {
             return Step::Void(match (visits, idle) {
                 (0, true) => Void::Idle,
                 (0, false) => Void::NoVisits,
