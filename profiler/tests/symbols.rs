@@ -9,6 +9,7 @@ mod symbols {
     mod damage;
     mod debug_files;
     mod known_lines;
+    mod loaded_later;
     mod other_tools;
     mod unwinding;
 }

@@ -218,6 +218,37 @@ fn separate_files_of_another_build_are_refused_and_named() {
     }
 }
 
+/// What dwz moved to a file shared by several programs, function names among it, is read there.
+#[test]
+fn shared_alternate_files() {
+    let directory = Directory::new();
+    if Command::new("dwz").arg("--version").output().is_err() {
+        eprintln!("skipped: dwz is not installed");
+        return;
+    }
+    let program = build(&directory, "gcc -O2 -g -gdwarf-4", "chain.c");
+    std::fs::copy(&program, directory.join("other")).unwrap();
+    tool(
+        &directory,
+        &["dwz", "-m", "shared.debug", "program", "other"],
+    );
+    assert!(
+        std::fs::metadata(directory.join("shared.debug"))
+            .unwrap()
+            .len()
+            > 100
+    );
+    assert_attributed(&program);
+
+    std::fs::remove_file(directory.join("shared.debug")).unwrap();
+    let symbols = attribute(&program).0;
+    let problems = symbols.problems().join("\n");
+    assert!(
+        problems.contains("its alternate file shared.debug is missing"),
+        "{problems}"
+    );
+}
+
 #[test]
 fn global_and_fetched_files_are_found_by_build_id() {
     let directory = Directory::new();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use coz_rs::symbols::{Frame, Owner, Scope, Symbols};
 
-use super::programs::{C, Directory, RUST, Waiting, build, line, source, symbol};
+use super::programs::{C, Directory, RUST, Waiting, build, code, line, source, symbol};
 
 struct Case {
     symbols: Symbols,
@@ -24,9 +24,8 @@ fn start(compiler: &str, name: &str, arguments: &[&str]) -> Case {
     assert!(symbols.update_modules(running.pid()).unwrap());
     assert!(!symbols.update_modules(running.pid()).unwrap());
     assert!(symbols.has_debug_info(), "{compiler}");
-    let bias = running
-        .address("outer")
-        .wrapping_sub(symbol(&program, "outer").unwrap_or_default());
+    let marked = symbol(&program, "mark_inner").unwrap();
+    let bias = running.address("mark_inner").wrapping_sub(marked);
     Case {
         symbols,
         source: source(name),
@@ -176,6 +175,28 @@ fn marked_lines_of_rust_programs() {
         let closure = case.running.address("mark_closure");
         case.assert_owned(closure, "closure");
         case.assert_in_ranges(closure, "applies");
+    }
+}
+
+/// Of all the code in a Rust program, the standard library's included, only its own file counts.
+#[test]
+fn only_the_programs_own_source_is_in_scope() {
+    for compiler in RUST {
+        let mut case = start(compiler, "chain.rs", &[]);
+        let mut files = std::collections::BTreeSet::new();
+        for (from, to) in code(&case.program) {
+            for address in (from..to).step_by(5) {
+                let chain = case.symbols.chain(address.wrapping_add(case.bias));
+                files.extend(
+                    chain
+                        .into_iter()
+                        .filter(|f| f.in_scope)
+                        .map(|frame| frame.file),
+                );
+            }
+        }
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        assert_eq!(files, [case.source.to_str().unwrap()], "{compiler}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! Builds the programs under test and runs them until they wait.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use object::{Object as _, ObjectSymbol as _};
@@ -84,7 +84,8 @@ pub fn build(directory: &Directory, compiler: &str, name: &str) -> PathBuf {
 /// A program that has printed its addresses and waits.
 pub struct Waiting {
     child: Child,
-    _input: Option<ChildStdin>,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
     pub said: Vec<(String, u64)>,
 }
 
@@ -96,25 +97,39 @@ impl Waiting {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut waiting = Waiting {
             child,
-            _input: input,
+            input,
+            output,
             said: Vec::new(),
         };
-        for text in BufReader::new(output).lines() {
+        waiting.listen();
+        waiting
+    }
+
+    /// Lets the program run until it waits again.
+    pub fn go_on(&mut self) {
+        self.input.write_all(b"\n").unwrap();
+        self.said.clear();
+        self.listen();
+    }
+
+    fn listen(&mut self) {
+        for text in self.output.by_ref() {
             let text = text.unwrap();
             if text == "ready" {
-                return waiting;
+                return;
             }
             let (word, value) = text.split_once(' ').unwrap();
             let value = match value.strip_prefix("0x") {
                 Some(digits) => u64::from_str_radix(digits, 16).unwrap(),
                 None => value.parse().unwrap(),
             };
-            waiting.said.push((word.to_owned(), value));
+            self.said.push((word.to_owned(), value));
         }
-        panic!("{} ended early", program.display());
+        panic!("the program ended early");
     }
 
     pub fn pid(&self) -> i32 {

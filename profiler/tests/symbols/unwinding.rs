@@ -215,6 +215,18 @@ impl StackMemory for Stack {
     }
 }
 
+/// Waits until the thread blocks in `read`: from then on its stack does not change.
+fn wait_for_read(pid: i32, tid: u64) {
+    for _ in 0..5000 {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).unwrap();
+        if text.starts_with("0 ") {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("thread {tid} never waits");
+}
+
 /// The registers of a thread of a child, which is stopped for a moment.
 fn stopped_registers(tid: i32) -> Registers {
     // SAFETY: attaching takes no pointers.
@@ -241,6 +253,7 @@ fn stopped_registers(tid: i32) -> Registers {
 /// All frames of the thread: exact addresses, return addresses as they are. `true`: the walk
 /// reached the outermost frame.
 fn walk(modules: &[UnwindModule], pid: i32, tid: u64) -> (Vec<u64>, bool) {
+    wait_for_read(pid, tid);
     let mut registers = stopped_registers(tid as i32);
     let memory = Stack(File::open(format!("/proc/{pid}/mem")).unwrap());
     let (mut frames, mut exact) = (Vec::new(), true);
