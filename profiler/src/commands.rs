@@ -10,7 +10,8 @@ use coz_rs_plot::profile::Profile;
 use coz_rs_plot::text::{self, Style};
 use terminal_size::terminal_size;
 
-use crate::command_line::{Command, CommandLine, PlotArguments, RunArguments};
+use crate::command_line::{Command, CommandLine, DemoArguments, PlotArguments, RunArguments};
+use crate::demo::run_demo;
 use crate::launch::program::end_like;
 use crate::run::{Finished, run};
 
@@ -25,7 +26,7 @@ pub fn main() -> ! {
     let result = match line.command {
         Command::Run(arguments) => profile(*arguments),
         Command::Plot(arguments) => plot(&arguments),
-        Command::Demo(_) => Err(anyhow::anyhow!("not yet")),
+        Command::Demo(arguments) => demo(&arguments),
     };
     match result {
         Ok(code) => std::process::exit(code),
@@ -120,6 +121,20 @@ fn plot(arguments: &PlotArguments) -> anyhow::Result<i32> {
         return Ok(code);
     }
     anyhow::bail!("the report as HTML is not there yet; try `coz-rs plot --text`")
+}
+
+fn demo(arguments: &DemoArguments) -> anyhow::Result<i32> {
+    start_log(0);
+    let demo = run_demo(&arguments.output.with_extension("coz"))?;
+    if let Some(nothing) = &demo.finished.nothing {
+        eprintln!("coz-rs: {nothing}");
+        return Ok(NOTHING_LEARNED);
+    }
+    let analysis = analyse(&demo.finished.records);
+    let story = demo.story(&analysis)?;
+    let report = text::report(&analysis, &style(std::io::stdout()));
+    print(&format!("{}\n\n{story}", report.trim_end()))?;
+    Ok(0)
 }
 
 /// Prints to standard output; whoever reads it may stop reading.

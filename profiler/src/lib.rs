@@ -4,6 +4,8 @@ pub mod clock;
 pub mod command_line;
 pub mod commands;
 pub mod controller;
+pub mod demo;
+pub mod demo_program;
 pub mod doubt;
 pub mod experiments;
 pub mod launch;
