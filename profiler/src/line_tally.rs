@@ -1,6 +1,7 @@
 //! Samples counted by source line, and what was tried on each line.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use coz_rs_plot::record::Record;
 
@@ -49,32 +50,38 @@ impl Line {
 pub type LineNumber = usize;
 
 /// All lines seen so far, and all samples.
-#[derive(Debug, Clone, Default)]
-pub struct LineTally {
+#[derive(Debug, Clone)]
+pub struct LineTally<Id = LineId> {
     lines: Vec<Line>,
     by_location: HashMap<String, LineNumber>,
-    by_target: HashMap<(u32, LineId), LineNumber>,
+    by_target: HashMap<(u32, Id), LineNumber>,
     /// Samples of known code, none of it in scope.
     pub out_of_scope: u64,
     /// Samples of unknown code.
     pub unknown: u64,
 }
 
-impl LineTally {
+impl<Id> Default for LineTally<Id> {
+    fn default() -> Self {
+        LineTally {
+            lines: Vec::new(),
+            by_location: HashMap::new(),
+            by_target: HashMap::new(),
+            out_of_scope: 0,
+            unknown: 0,
+        }
+    }
+}
+
+impl<Id: Copy + Eq + Hash> LineTally<Id> {
     /// The number of a target's line, if it was counted before.
     #[must_use]
-    pub fn known(&self, target: u32, id: LineId) -> Option<LineNumber> {
+    pub fn known(&self, target: u32, id: Id) -> Option<LineNumber> {
         self.by_target.get(&(target, id)).copied()
     }
 
     /// The number of a target's line; lines of the same place in several targets are one.
-    pub fn number(
-        &mut self,
-        target: u32,
-        id: LineId,
-        location: String,
-        function: &str,
-    ) -> LineNumber {
+    pub fn number(&mut self, target: u32, id: Id, location: String, function: &str) -> LineNumber {
         let next = self.lines.len();
         let number = *self.by_location.entry(location.clone()).or_insert(next);
         if number == next {
@@ -125,7 +132,7 @@ impl LineTally {
     /// The lines of one target, with what the choice of the next experiment needs; `busy` is the
     /// number of threads that the samples come from.
     #[must_use]
-    pub fn candidates(&self, target: u32, busy: usize) -> Vec<(LineId, LineNumber, Candidate)> {
+    pub fn candidates(&self, target: u32, busy: usize) -> Vec<(Id, LineNumber, Candidate)> {
         let total = self.in_scope().max(1) as f64;
         let mut all: Vec<_> = self
             .by_target
@@ -169,5 +176,83 @@ impl LineTally {
     /// Forgets which lines a target had that has ended.
     pub fn forget_target(&mut self, target: u32) {
         self.by_target.retain(|(owner, _), _| *owner != target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally() -> LineTally<u32> {
+        let mut tally = LineTally::default();
+        for (target, id, location, samples) in
+            [(1, 0, "a.c:1", 60), (1, 1, "a.c:2", 39), (2, 7, "a.c:1", 1)]
+        {
+            let number = tally.number(target, id, location.to_owned(), "f");
+            tally.count(number, samples);
+        }
+        tally
+    }
+
+    #[test]
+    fn the_same_place_in_two_targets_is_one_line() {
+        let tally = tally();
+        assert_eq!(tally.known(1, 0), tally.known(2, 7));
+        assert_eq!((tally.known(2, 0), tally.in_scope()), (None, 100));
+        let all = tally.candidates(1, 1);
+        assert_eq!(
+            all.iter()
+                .map(|(id, _, c)| (*id, c.samples))
+                .collect::<Vec<_>>(),
+            [(0, 61), (1, 39)]
+        );
+        assert_eq!(tally.candidates(2, 1).len(), 1);
+    }
+
+    #[test]
+    fn records_tell_each_sample_once() {
+        let mut tally = tally();
+        let counts = |records: Vec<Record>| -> Vec<u64> {
+            let count = |record: &Record| match record {
+                Record::Samples { count, .. } => *count,
+                _ => 0,
+            };
+            records.iter().map(count).collect()
+        };
+        assert_eq!(counts(tally.records()), [61, 39]);
+        assert!(tally.records().is_empty());
+        tally.count(1, 5);
+        assert_eq!(counts(tally.records()), [5]);
+    }
+
+    #[test]
+    fn a_small_line_is_less_open_than_a_large_one() {
+        let mut tally = tally();
+        tally.count(0, 9900);
+        let open = |tally: &LineTally<u32>, busy| -> Vec<f64> {
+            tally
+                .candidates(1, busy)
+                .iter()
+                .map(|(_, _, c)| c.open)
+                .collect()
+        };
+        let first = open(&tally, 1);
+        assert!(first[0] == UNKNOWN && first[1] < UNKNOWN / 5.0, "{first:?}");
+        // The whole of one thread's time, if there are many threads.
+        assert_eq!(open(&tally, 50)[1], UNKNOWN);
+        if let Some(line) = tally.at("a.c:1") {
+            line.open = Some(0.0);
+        }
+        assert_eq!(open(&tally, 1)[0], 0.0);
+        tally.forget_decisions();
+        assert_eq!(open(&tally, 1), first);
+    }
+
+    #[test]
+    fn a_target_that_ended_keeps_its_lines_counted() {
+        let mut tally = tally();
+        tally.forget_target(1);
+        assert!(tally.candidates(1, 1).is_empty());
+        assert_eq!((tally.known(1, 0), tally.in_scope()), (None, 100));
     }
 }

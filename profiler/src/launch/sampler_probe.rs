@@ -26,9 +26,9 @@ pub enum Sigtrap {
 }
 
 /// Period of the probe's event, ns: some samples in [`SPIN`].
-const PERIOD: u64 = 100_000;
+const PERIOD: u64 = 50_000;
 /// How long the child runs with SIGTRAP blocked, ns of CPU time.
-const SPIN: u64 = 1_000_000;
+const SPIN: u64 = 400_000;
 /// Exit codes of the child beyond errno values (those are below 134).
 const SURVIVED: i32 = 200;
 const SILENT: i32 = 201;
