@@ -288,7 +288,16 @@ fn with_second_slope(
     let mut fits = fits;
     let mut left = count.saturating_sub(2);
     if count >= 4 {
-        let two = knees(first, last).filter_map(|knee| Fit::two_slopes(problem, knee));
+        // One level beside the knee would be believed whatever it says: two are asked for.
+        let both_sides = |knee: &f64| {
+            let before = problem
+                .speedups
+                .partition_point(|speedup| *speedup <= knee + 1e-9);
+            before >= 1 && count - before >= 2
+        };
+        let two = knees(first, last)
+            .filter(both_sides)
+            .filter_map(|knee| Fit::two_slopes(problem, knee));
         let two = weigh(two.collect(), freedom);
         let better = least(&fits) - least(&two);
         if !two.is_empty() && two_sided(better.max(0.0).sqrt(), freedom) < SECOND_SLOPE {
@@ -342,12 +351,12 @@ fn describe(problem: &Problem, fits: &[(f64, Fit)], last: f64, freedom: f64) -> 
         } else {
             0.0
         };
+        // Nothing becomes faster than no time at all.
         CurvePoint {
             speedup,
-            gain,
-            low: gain - reach,
-            // Nothing becomes faster than no time at all.
-            high: (gain + reach).min(1.0).max(gain),
+            gain: gain.min(1.0),
+            low: (gain - reach).min(1.0),
+            high: (gain + reach).min(1.0),
         }
     });
     let points = points.collect();

@@ -28,7 +28,7 @@ use crate::record::{Record, Session};
 use curve::Weighted;
 pub use curve::{Curve, CurvePoint};
 pub use sentence::percent;
-use variance::{Common, Observed};
+use variance::{Observed, Shared};
 use verdict::Evidence;
 pub use verdict::{NO_EFFECT, Verdict};
 use windows::{LevelData, LineData, PointData};
@@ -229,29 +229,17 @@ pub fn analyse(records: &[Record]) -> Analysis {
 fn analyse_point(point: &PointData, facts: &[Facts]) -> PointAnalysis {
     // Variances with and without blocks are of different kinds.
     let is_paired = |line: &&LineData| line.baseline.is_none();
-    let paired: Vec<Observed> = point
-        .lines
-        .iter()
-        .filter(is_paired)
-        .flat_map(|line| observed(&line.levels))
-        .collect();
-    let pooled: Vec<Observed> = point
-        .lines
-        .iter()
-        .filter(|line| !is_paired(line))
-        .flat_map(|line| line.levels.iter().chain(&line.baseline).map(one))
-        .collect();
-    let (paired, pooled) = (Common::learn(&paired), Common::learn(&pooled));
+    let of_kind = |wanted: bool| {
+        let lines = point.lines.iter().filter(|line| is_paired(line) == wanted);
+        Shared::learn(&lines.map(observed).collect::<Vec<_>>())
+    };
+    let (paired, pooled) = (of_kind(true), of_kind(false));
     let mut judged: Vec<(LineEstimate, Evidence)> = point
         .lines
         .iter()
         .map(|line| {
-            let common = if line.baseline.is_some() {
-                &pooled
-            } else {
-                &paired
-            };
-            estimate(line, common, &facts[line.line])
+            let variances = if is_paired(&line) { &paired } else { &pooled };
+            estimate(line, variances, &facts[line.line])
         })
         .collect();
     let p_values: Vec<f64> = judged
@@ -292,7 +280,11 @@ fn one(level: &LevelData) -> Observed {
 /// What the levels of a line say of the variance. A line with one block a level says it by the
 /// differences between neighbouring levels, as its curve is smooth (J. Rice, "Bandwidth choice for
 /// nonparametric regression", Annals of Statistics 12, 1984), which errs to the safe side.
-fn observed(levels: &[LevelData]) -> Vec<Observed> {
+fn observed(line: &LineData) -> Vec<Observed> {
+    let levels = &line.levels;
+    if line.baseline.is_some() {
+        return levels.iter().chain(&line.baseline).map(one).collect();
+    }
     if levels.iter().any(|level| level.freedom > 0.0) || levels.len() < 3 {
         return levels.iter().map(one).collect();
     }
@@ -313,8 +305,9 @@ fn observed(levels: &[LevelData]) -> Vec<Observed> {
     }]
 }
 
-fn estimate(line: &LineData, common: &Common, facts: &Facts) -> (LineEstimate, Evidence) {
-    let variance = |level: &LevelData| common.moderate(one(level));
+fn estimate(line: &LineData, variances: &Shared, facts: &Facts) -> (LineEstimate, Evidence) {
+    let of_line = variances.line(&observed(line));
+    let variance = |level: &LevelData| variances.level(of_line, one(level));
     let shared = line
         .baseline
         .as_ref()
@@ -353,8 +346,7 @@ fn estimate(line: &LineData, common: &Common, facts: &Facts) -> (LineEstimate, E
             variance: own_variance,
         });
     }
-    let own: f64 = line.levels.iter().map(|level| level.freedom).sum();
-    let freedom = (own + common.freedom).min(common.limit);
+    let freedom = of_line.freedom;
     let curve = (freedom > 0.0)
         .then(|| curve::fit(&weighted, shared_variance, freedom))
         .flatten();
@@ -444,9 +436,9 @@ fn rank(a: &LineEstimate, b: &LineEstimate) -> std::cmp::Ordering {
         match line.verdict {
             Verdict::MakesItSlower => best.map_or(0.0, |best| -best.high),
             Verdict::NoEffect => line.sample_share,
-            // What could still be gained, where that is known.
-            Verdict::Undecided { .. } => best.map_or(-1.0, |best| best.gain),
-            Verdict::WorthIt => best.map_or(0.0, |best| best.low),
+            Verdict::Undecided { .. } | Verdict::WorthIt => {
+                best.map_or(f64::NEG_INFINITY, |best| best.low)
+            }
         }
     };
     class(a)

@@ -105,6 +105,65 @@ impl Common {
     }
 }
 
+/// Variances of lines and of their levels.
+///
+/// Noise differs between lines (how much they are paused) and, less, between the levels of one. So
+/// the variance of a line, from all its levels, is drawn towards that of all lines, and the
+/// variance of a level towards its line's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Shared {
+    lines: Common,
+    /// Of variances of levels in units of their line's.
+    levels: Common,
+}
+
+impl Shared {
+    /// Learns from the levels of each line.
+    pub fn learn(lines: &[Vec<Observed>]) -> Shared {
+        let of_lines: Vec<Observed> = lines.iter().map(|levels| sum(levels)).collect();
+        let lines_common = Common::learn(&of_lines);
+        let relative = lines.iter().zip(&of_lines).flat_map(|(levels, line)| {
+            let variance = lines_common.moderate(*line).value;
+            levels.iter().map(move |level| Observed {
+                squares: level.squares / variance,
+                freedom: level.freedom,
+            })
+        });
+        Shared {
+            lines: lines_common,
+            levels: Common::learn(&relative.collect::<Vec<_>>()),
+        }
+    }
+
+    /// The variance of a line.
+    pub fn line(&self, levels: &[Observed]) -> Variance {
+        self.lines.moderate(sum(levels))
+    }
+
+    /// The variance of one level of it.
+    pub fn level(&self, line: Variance, level: Observed) -> Variance {
+        let alike = self.levels.freedom.is_infinite() || self.levels.freedom <= 0.0;
+        if alike || line.freedom <= 0.0 {
+            return line;
+        }
+        let prior = Common {
+            variance: line.value * self.levels.variance,
+            // What the line says of the level is no surer than the line's own variance.
+            freedom: 1.0 / (1.0 / self.levels.freedom + 1.0 / line.freedom),
+            limit: f64::INFINITY,
+        };
+        prior.moderate(level)
+    }
+}
+
+fn sum(levels: &[Observed]) -> Observed {
+    let known = || levels.iter().filter(|level| level.freedom > 0.0);
+    Observed {
+        squares: known().map(|level| level.squares).sum(),
+        freedom: known().map(|level| level.freedom).sum(),
+    }
+}
+
 /// ln of the density of s² when s²/s0² ~ F(d, d0), without what does not depend on s0² and d0.
 fn likelihood(levels: &[Observed], variance: f64, freedom: f64) -> f64 {
     levels

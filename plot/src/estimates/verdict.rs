@@ -40,7 +40,7 @@ impl fmt::Display for Verdict {
             Verdict::NoEffect => f.write_str("no effect"),
             Verdict::Undecided {
                 more_seconds: Some(seconds),
-            } => write!(f, "undecided: about {} more needed", duration(*seconds)),
+            } => write!(f, "undecided, ~{} more", duration(*seconds)),
             Verdict::Undecided { more_seconds: None } => f.write_str("undecided"),
         }
     }
@@ -109,7 +109,8 @@ pub(super) fn judge(evidence: &Evidence, flagged: bool) -> Verdict {
 /// Time until the interval lies off zero or inside ±2 points, if the estimate stays where it is:
 /// its half width shrinks with the square root of the time.
 fn more_seconds(evidence: &Evidence) -> Option<f64> {
-    let half = (evidence.high - evidence.low) / 2.0;
+    // The upper end may be cut off at 1.
+    let half = evidence.gain - evidence.low;
     let size = evidence.gain.abs();
     // Whichever comes first; 1 point is the worst case. A tenth is left for the correction.
     let wanted = size.max(NO_EFFECT - size) * 0.9;
@@ -141,7 +142,7 @@ pub(super) fn openness(lines: &[(Evidence, Verdict)]) -> Vec<f64> {
             // Nothing is known yet: as open as a line can be.
             return 4.0;
         }
-        let half = (evidence.high - evidence.low) / 2.0;
+        let half = evidence.gain - evidence.low;
         let deviation = (half / 1.96).max(1e-9);
         let above = |level: f64| cumulative((evidence.gain - level) / deviation, 1e6);
         let excess = |wanted: f64| (half / wanted).powi(2).clamp(0.0, 16.0).sqrt();

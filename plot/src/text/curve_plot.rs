@@ -15,19 +15,18 @@ pub(super) fn render(line: &LineEstimate, braille: bool) -> Vec<String> {
     let Some(curve) = &line.curve else {
         return Vec::new();
     };
-    let values = curve
-        .points
-        .iter()
-        .flat_map(|point| [point.low, point.high]);
-    let measured = line.levels.iter().map(|level| level.gain);
-    let all: Vec<f64> = values
-        .chain(measured)
-        .chain([0.0])
-        .filter(|value| value.is_finite())
-        .collect();
-    // At least ±2 points, so that nothing looks like something.
-    let top = all.iter().copied().fold(0.02, f64::max).min(1.0);
-    let bottom = all.iter().copied().fold(-0.02, f64::min).max(-1.0);
+    // As high as the curve and what is well measured; at least ±2 points, so that nothing looks
+    // like something.
+    let curved = curve.points.iter().flat_map(|point| {
+        [
+            point.gain,
+            (point.low + point.gain) / 2.0,
+            (point.high + point.gain) / 2.0,
+        ]
+    });
+    let all: Vec<f64> = curved.filter(|value| value.is_finite()).collect();
+    let top = all.iter().copied().fold(0.02, f64::max).min(1.0) * 1.1;
+    let bottom = all.iter().copied().fold(-0.02, f64::min).max(-1.0) * 1.1;
     let (wide, high) = if braille {
         (2 * COLUMNS, 4 * ROWS)
     } else {
@@ -45,12 +44,11 @@ pub(super) fn render(line: &LineEstimate, braille: bool) -> Vec<String> {
     for x in (0..wide).step_by(if braille { 3 } else { 1 }) {
         canvas.set(x, zero, '-');
     }
-    for level in &line.levels {
-        let (low, high) = (level.low.max(bottom), level.high.min(top));
-        if low.is_finite() && high.is_finite() && low <= top && high >= bottom {
-            let step = if braille { 2 } else { 1 };
-            for y in (row(high)..=row(low)).step_by(step) {
-                canvas.set(column(level.speedup), y, '|');
+    // The band of the curve: its edges, dotted, in every third column.
+    for point in curve.points.iter().filter(|point| point.speedup > 0.0) {
+        for edge in [point.low, point.high] {
+            if (bottom..=top).contains(&edge) {
+                canvas.set(column(point.speedup), row(edge), '.');
             }
         }
     }
@@ -59,7 +57,11 @@ pub(super) fn render(line: &LineEstimate, braille: bool) -> Vec<String> {
             canvas.set(x, row(point.gain), '*');
         }
     }
-    for level in &line.levels {
+    let measured = line
+        .levels
+        .iter()
+        .filter(|level| (bottom..=top).contains(&level.gain));
+    for level in measured {
         canvas.set(column(level.speedup), row(level.gain), 'o');
     }
     let body = if braille {

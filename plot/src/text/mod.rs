@@ -46,15 +46,15 @@ impl Default for Style {
 const NARROWEST: usize = 40;
 
 const COLUMNS: [Column; 10] = [
-    column("line", false, 0, Some(14)),
-    column("function", false, 2, Some(12)),
+    column("line", false, 0, Some(24)),
+    column("function", false, 2, Some(16)),
     column("program speedup", false, 0, None),
     column("at", true, 1, None),
-    column("25 %", true, 4, None),
+    column("25 %", true, 5, None),
     column("50 %", true, 4, None),
-    column("100 %", true, 4, None),
+    column("100 %", true, 6, None),
     column("samples", true, 3, None),
-    column("pairs", true, 5, None),
+    column("pairs", true, 7, None),
     column("verdict", false, 0, None),
 ];
 
@@ -208,10 +208,9 @@ fn row(line: &LineEstimate, names: &HashMap<&str, String>) -> Vec<Cell> {
     let (gain, reached) = match line.best {
         Some(best) => (
             format!(
-                "{:>5} % ({} to {})",
+                "{:>5} % {}",
                 percent(best.gain),
-                percent(best.low),
-                percent(best.high)
+                interval(best.low, best.high)
             ),
             format!("{:.0} %", best.speedup * 100.0),
         ),
@@ -244,15 +243,36 @@ fn row(line: &LineEstimate, names: &HashMap<&str, String>) -> Vec<Cell> {
     ]
 }
 
+/// An interval, as far as its ends say something.
+fn interval(low: f64, high: f64) -> String {
+    let low = if low < -9.99 {
+        "<-999".to_owned()
+    } else {
+        percent(low)
+    };
+    format!("({low} to {})", percent(high))
+}
+
 /// The curves of the first lines, as many beside each other as fit.
 fn curves(point: &PointAnalysis, names: &HashMap<&str, String>, style: &Style) -> String {
     const GAP: usize = 3;
+    // Curves of lines that are undecided look like more than they are.
+    let worth = point
+        .lines
+        .iter()
+        .filter(|line| matches!(line.verdict, Verdict::WorthIt | Verdict::MakesItSlower))
+        .count();
     let wide = curve_plot::LABELS + curve_plot::COLUMNS;
     let plots: Vec<Vec<String>> = point
         .lines
         .iter()
         .filter(|line| line.verdict != Verdict::NoEffect)
-        .take(style.curves)
+        .filter(|line| worth == 0 || !matches!(line.verdict, Verdict::Undecided { .. }))
+        .take(if worth == 0 {
+            style.curves.min(2)
+        } else {
+            style.curves
+        })
         .filter_map(|line| {
             let body = curve_plot::render(line, style.braille);
             let name = names.get(line.location.as_str())?;
