@@ -255,7 +255,7 @@ mod tests {
             let mut chooser = Chooser::new(seed, None);
             for _ in 0..20 {
                 let percent = chooser.speedup(&line) * 100.0;
-                prop_assert!((5.0..=100.0).contains(&percent) && percent.round() as u32 % STEP == 0);
+                prop_assert!((5.0..=100.0).contains(&percent) && (percent.round() as u32).is_multiple_of(STEP));
             }
             prop_assert_eq!(Chooser::new(seed, Some(0.42)).speedup(&line), 0.42);
         }
