@@ -76,3 +76,44 @@ impl Words<'_> {
         Ok(u64::from_le_bytes(*word))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::verify;
+    use crate::archive::Archive;
+    use crate::input::Tree;
+    use crate::options::Options;
+    use crate::pipeline;
+    use clap::Parser as _;
+    use std::fs;
+
+    #[test]
+    fn damage_is_noticed() {
+        let folder = std::env::temp_dir().join(format!("dedup-restore-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder of our own");
+        let (file, archive) = (folder.join("file"), folder.join("archive"));
+        let text: Vec<u8> = (0..200_000_u64).map(|at| ((at * at) >> 7) as u8).collect();
+        fs::write(&file, &text).expect("a file of our own");
+        let words = ["dedup", "-o", "archive", "tree"];
+        let mut options = Options::try_parse_from(words).expect("good options");
+        options.output = Some(archive.clone());
+        let tree = Tree::read(&file, 1).expect("a tree of one file");
+        pipeline::run(&tree, &options).expect("it is written");
+        assert_eq!(verify(&archive, &tree).expect("it is whole"), 200_000);
+
+        let whole = fs::read(&archive).expect("the archive");
+        for at in [0, 100, whole.len() / 2, whole.len() - 20, whole.len() - 1] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x55;
+            fs::write(&archive, &damaged).expect("the archive is ours");
+            assert!(verify(&archive, &tree).is_err(), "byte {at}");
+        }
+        fs::write(&archive, &whole[..whole.len() - 9]).expect("the archive is ours");
+        assert!(verify(&archive, &tree).is_err());
+        Archive::create(&archive)
+            .and_then(|empty| Ok(empty.finish(&tree)?))
+            .expect("written");
+        assert!(verify(&archive, &tree).is_err());
+        fs::remove_dir_all(&folder).expect("the folder is ours");
+    }
+}

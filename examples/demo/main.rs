@@ -23,6 +23,7 @@
 //! Options: `--seconds S` (20), `--fix LINE` (any number of times).
 #![forbid(unsafe_code)]
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -108,12 +109,13 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let seconds = begin.elapsed().as_secs_f64();
-    println!(
-        "blocks {blocks} seconds {seconds:.2} rate {:.3}",
-        blocks as f64 / seconds
-    );
-    println!("check {check:08x}");
-    ExitCode::SUCCESS
+    let rate = blocks as f64 / seconds;
+    let report =
+        format!("blocks {blocks} seconds {seconds:.2} rate {rate:.3}\ncheck {check:08x}\n");
+    match std::io::stdout().write_all(report.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }
 
 #[inline(never)]
