@@ -29,7 +29,10 @@ pub struct Line {
 
 /// How open the decision about a line is that was not analysed yet: as open as any.
 const UNKNOWN: f64 = 4.0;
-/// A line with a smaller part of a thread's time cannot gain much, whatever is not known of it.
+/// Experiments, one at each of the first levels, before an estimate is believed to settle a line.
+const FIRST_LOOK: u32 = 4;
+/// A line with a smaller part of a thread's time cannot gain much, whatever is not known of it; and
+/// there are many such lines, so their need falls faster than their part.
 const SMALL: f64 = 0.05;
 
 impl Line {
@@ -37,10 +40,12 @@ impl Line {
     /// that the line has if they all come from one thread.
     #[must_use]
     pub fn candidate(&self, part: f64) -> Candidate {
+        let tried: u32 = self.tried.iter().sum();
+        let open = self.open.filter(|_| tried >= FIRST_LOOK);
         Candidate {
             samples: self.samples,
             tried: self.tried,
-            open: self.open.unwrap_or(UNKNOWN) * (part / SMALL).min(1.0),
+            open: open.unwrap_or(UNKNOWN) * (part / SMALL).min(1.0).powi(2),
             knee: self.knee,
         }
     }
@@ -243,9 +248,17 @@ mod tests {
         if let Some(line) = tally.at("a.c:1") {
             line.open = Some(0.0);
         }
+        assert_eq!(
+            open(&tally, 1),
+            first,
+            "not believed before the first look is over"
+        );
+        if let Some(line) = tally.at("a.c:1") {
+            line.tried[4] = FIRST_LOOK;
+        }
         assert_eq!(open(&tally, 1)[0], 0.0);
         tally.forget_decisions();
-        assert_eq!(open(&tally, 1), first);
+        assert_eq!(open(&tally, 1), first, "forgotten");
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Chooser {
 
     /// Whether to stay with a line for one more experiment: a change costs a longer lead-in.
     pub fn stay(&mut self) -> bool {
-        self.random.random_bool(0.6)
+        self.random.random_bool(0.4)
     }
 }
 
