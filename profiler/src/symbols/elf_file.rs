@@ -140,6 +140,13 @@ impl ElfFile {
         })
     }
 
+    /// Is there a compressed section of this name?
+    pub(super) fn is_packed(&self, name: &str) -> bool {
+        let place = |elf: &Parsed<'_>| elf.section_by_name(name)?.compressed_file_range().ok();
+        let place = parse(&self.bytes).ok().and_then(|elf| place(&elf));
+        place.is_some_and(|place| place.format != CompressionFormat::None)
+    }
+
     /// A section's bytes, unpacked; `None` if there is none, or an empty one.
     pub(super) fn section(&self, name: &str) -> Result<Option<FileBytes>, ElfError> {
         let elf = parse(&self.bytes)?;
@@ -163,7 +170,7 @@ impl ElfFile {
         }
         let packed = place.data(&*self.bytes).map_err(ElfError::Damaged)?;
         let bytes = packed.decompress().map_err(ElfError::Damaged)?;
-        Ok(Some(FileBytes::Owned(bytes.into_owned().into())))
+        Ok(Some(FileBytes::from(bytes.into_owned())))
     }
 
     /// Name and checksum of the separate debug file, from `.gnu_debuglink`.
@@ -266,7 +273,7 @@ mod tests {
             ElfFile::new(FileBytes::empty()),
             Err(ElfError::NotElf)
         ));
-        let script = FileBytes::Owned(b"#!/bin/sh\nexec true\n".as_slice().into());
+        let script = FileBytes::from(b"#!/bin/sh\nexec true\n".to_vec());
         assert!(matches!(ElfFile::new(script), Err(ElfError::NotElf)));
     }
 }

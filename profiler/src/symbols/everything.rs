@@ -18,7 +18,7 @@ const ADDRESSES: u64 = 2000;
 #[must_use]
 pub fn read_everything(elf: &[u8]) -> usize {
     let mut found = unwind_rows(elf).map_or(0, |(_, rows)| rows.len());
-    let Ok(file) = ElfFile::new(FileBytes::Owned(elf.into())) else {
+    let Ok(file) = ElfFile::new(FileBytes::from(elf.to_vec())) else {
         return found;
     };
     let code = file.code();

@@ -213,7 +213,7 @@ impl Modules {
                 .find(|mapping| mapping.path == Path::new(VDSO))?;
             read_memory(Path::new("/proc/self"), &own)
         })?;
-        let elf = ElfFile::new(FileBytes::Owned(bytes.into())).ok()?;
+        let elf = ElfFile::new(FileBytes::from(bytes)).ok()?;
         self.binaries
             .push(Binary::new(Path::new(VDSO), elf, None).ok()?);
         Some(self.binaries.len() - 1)

@@ -130,6 +130,10 @@ fn split_debug_information_in_a_package() {
         } else {
             "dwp"
         };
+        if Command::new(packer).arg("--version").output().is_err() {
+            eprintln!("skipped: {packer} is not installed");
+            continue;
+        }
         tool(
             &directory,
             &[packer, dwo.to_str().unwrap(), "-o", "program.dwp"],
