@@ -54,7 +54,8 @@ fn start(environment: *mut *mut c_char) {
         return;
     };
     let welcome = greeting.welcome;
-    shared::set_region(greeting.region);
+    // SAFETY: `greet` has mapped it; nothing unmaps it.
+    unsafe { shared::set_region(greeting.region) };
     threads::prepare();
     // SAFETY: the handlers have the right type; this object is never unloaded.
     unsafe { __register_atfork(None, None, Some(in_forked_child), core::ptr::null_mut()) };

@@ -14,29 +14,46 @@ pub type Condition = libc::pthread_cond_t;
 type Time = *const libc::timespec;
 
 macro_rules! real_functions {
-    ($($name:ident $version:literal ($($argument:ty),*) -> $result:ty;)*) => {
+    ($($name:ident $version:literal ($($word:ident: $argument:ty),*) -> $result:ty;)*) => {
         mod pointers {
-            use super::{AtomicPtr, c_void};
+            use super::{AtomicPtr, c_void, stubs};
             $(#[allow(non_upper_case_globals, reason = "named as the function")]
-            pub static $name: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());)*
+            pub static $name: AtomicPtr<c_void> =
+                AtomicPtr::new(stubs::$name as *const () as *mut c_void);)*
+        }
+
+        /// What the pointers hold until they are resolved: a hook was called before our
+        /// constructor. No branch of the usual path has to ask.
+        mod stubs {
+            use super::*;
+            $(
+            #[cold]
+            pub unsafe extern "C" fn $name($($word: $argument),*) -> $result {
+                resolve_all();
+                // SAFETY: the arguments are the caller's.
+                unsafe { super::$name()($($word),*) }
+            }
+            )*
         }
 
         /// Looks all of them up. Succeeding look-ups do not allocate.
         pub fn resolve_all() {
-            $(resolve(&pointers::$name, concat!(stringify!($name), "\0"), $version);)*
+            $(resolve(
+                &pointers::$name,
+                stubs::$name as *const () as *mut c_void,
+                concat!(stringify!($name), "\0"),
+                $version,
+            );)*
         }
 
         $(
         #[doc = concat!("The real `", stringify!($name), "`.")]
         #[inline(always)]
         pub fn $name() -> unsafe extern "C" fn($($argument),*) -> $result {
-            let mut pointer = pointers::$name.load(Relaxed);
-            if pointer.is_null() {
-                pointer = late(&pointers::$name);
-            }
-            // SAFETY: found under this name, whose C prototype this is; or `missing`, which takes
-            // nothing and returns an error number.
-            unsafe { core::mem::transmute(pointer) }
+            let pointer = pointers::$name.load(Relaxed);
+            // SAFETY: found under this name, whose C prototype this is; or its stub, which has the
+            // same; or `missing`, which takes nothing and returns an error number.
+            unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(pointer) }
         }
         )*
     };
@@ -44,27 +61,27 @@ macro_rules! real_functions {
 
 // glibc keeps two implementations of the condition variables: the one to forward to is named.
 real_functions! {
-    pthread_create "" (*mut libc::pthread_t, *const libc::pthread_attr_t, Routine, *mut c_void) -> c_int;
-    pthread_exit "" (*mut c_void) -> ();
-    pthread_join "" (libc::pthread_t, *mut *mut c_void) -> c_int;
-    pthread_tryjoin_np "" (libc::pthread_t, *mut *mut c_void) -> c_int;
-    pthread_timedjoin_np "" (libc::pthread_t, *mut *mut c_void, Time) -> c_int;
-    pthread_clockjoin_np "" (libc::pthread_t, *mut *mut c_void, libc::clockid_t, Time) -> c_int;
-    pthread_mutex_lock "" (*mut Mutex) -> c_int;
-    pthread_mutex_trylock "" (*mut Mutex) -> c_int;
-    pthread_mutex_timedlock "" (*mut Mutex, Time) -> c_int;
-    pthread_mutex_clocklock "" (*mut Mutex, libc::clockid_t, Time) -> c_int;
-    pthread_mutex_unlock "" (*mut Mutex) -> c_int;
-    pthread_cond_wait "GLIBC_2.3.2\0" (*mut Condition, *mut Mutex) -> c_int;
-    pthread_cond_timedwait "GLIBC_2.3.2\0" (*mut Condition, *mut Mutex, Time) -> c_int;
-    pthread_cond_clockwait "" (*mut Condition, *mut Mutex, libc::clockid_t, Time) -> c_int;
-    pthread_cond_signal "GLIBC_2.3.2\0" (*mut Condition) -> c_int;
-    pthread_cond_broadcast "GLIBC_2.3.2\0" (*mut Condition) -> c_int;
-    pthread_barrier_wait "" (*mut libc::pthread_barrier_t) -> c_int;
-    sigaction "" (c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
-    signal "" (c_int, libc::sighandler_t) -> libc::sighandler_t;
-    sigprocmask "" (c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int;
-    pthread_sigmask "" (c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int;
+    pthread_create "" (a: *mut libc::pthread_t, b: *const libc::pthread_attr_t, c: Routine, d: *mut c_void) -> c_int;
+    pthread_exit "" (a: *mut c_void) -> ();
+    pthread_join "" (a: libc::pthread_t, b: *mut *mut c_void) -> c_int;
+    pthread_tryjoin_np "" (a: libc::pthread_t, b: *mut *mut c_void) -> c_int;
+    pthread_timedjoin_np "" (a: libc::pthread_t, b: *mut *mut c_void, c: Time) -> c_int;
+    pthread_clockjoin_np "" (a: libc::pthread_t, b: *mut *mut c_void, c: libc::clockid_t, d: Time) -> c_int;
+    pthread_mutex_lock "" (a: *mut Mutex) -> c_int;
+    pthread_mutex_trylock "" (a: *mut Mutex) -> c_int;
+    pthread_mutex_timedlock "" (a: *mut Mutex, b: Time) -> c_int;
+    pthread_mutex_clocklock "" (a: *mut Mutex, b: libc::clockid_t, c: Time) -> c_int;
+    pthread_mutex_unlock "" (a: *mut Mutex) -> c_int;
+    pthread_cond_wait "GLIBC_2.3.2\0" (a: *mut Condition, b: *mut Mutex) -> c_int;
+    pthread_cond_timedwait "GLIBC_2.3.2\0" (a: *mut Condition, b: *mut Mutex, c: Time) -> c_int;
+    pthread_cond_clockwait "" (a: *mut Condition, b: *mut Mutex, c: libc::clockid_t, d: Time) -> c_int;
+    pthread_cond_signal "GLIBC_2.3.2\0" (a: *mut Condition) -> c_int;
+    pthread_cond_broadcast "GLIBC_2.3.2\0" (a: *mut Condition) -> c_int;
+    pthread_barrier_wait "" (a: *mut libc::pthread_barrier_t) -> c_int;
+    sigaction "" (a: c_int, b: *const libc::sigaction, c: *mut libc::sigaction) -> c_int;
+    signal "" (a: c_int, b: libc::sighandler_t) -> libc::sighandler_t;
+    sigprocmask "" (a: c_int, b: *const libc::sigset_t, c: *mut libc::sigset_t) -> c_int;
+    pthread_sigmask "" (a: c_int, b: *const libc::sigset_t, c: *mut libc::sigset_t) -> c_int;
 }
 
 unsafe extern "C" {
@@ -74,8 +91,8 @@ unsafe extern "C" {
 
 const NEXT: *mut c_void = -1isize as *mut c_void;
 
-fn resolve(pointer: &AtomicPtr<c_void>, name: &str, version: &str) {
-    if !pointer.load(Relaxed).is_null() {
+fn resolve(pointer: &AtomicPtr<c_void>, stub: *mut c_void, name: &str, version: &str) {
+    if pointer.load(Relaxed) != stub {
         return;
     }
     let mut found = core::ptr::null_mut();
@@ -87,22 +104,15 @@ fn resolve(pointer: &AtomicPtr<c_void>, name: &str, version: &str) {
         // SAFETY: the name ends in NUL.
         found = unsafe { dlsym(NEXT, name.as_ptr().cast()) };
     }
+    if found.is_null() {
+        // This libc does not have it; the program did not get it from there either.
+        found = missing as *const () as *mut c_void;
+    }
     pointer.store(found, Relaxed);
 }
 
-/// A hook was called before our constructor, or the function does not exist in this libc.
-#[cold]
-fn late(pointer: &AtomicPtr<c_void>) -> *mut c_void {
-    resolve_all();
-    let found = pointer.load(Relaxed);
-    if !found.is_null() {
-        return found;
-    }
-    shared::turn_off(fault::RESOLVE);
-    missing as *mut c_void
-}
-
 extern "C" fn missing() -> c_int {
+    shared::turn_off(fault::RESOLVE);
     libc::ENOSYS
 }
 

@@ -7,6 +7,10 @@ use core::sync::atomic::{
 
 use crate::layout::{Counter, Region};
 
+/// The switch of a process without a region.
+static NEVER: AtomicU32 = AtomicU32::new(0);
+/// Where the switch is: `Header::active`, once there is one.
+static SWITCH: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const NEVER).cast_mut());
 static REGION: AtomicPtr<Region> = AtomicPtr::new(core::ptr::null_mut());
 
 /// What a progress point counts into when there is no controller or no free counter.
@@ -25,12 +29,26 @@ pub fn region() -> Option<&'static Region> {
 /// The region if hooks must keep the ledger now.
 #[inline(always)]
 pub fn active() -> Option<&'static Region> {
-    region().filter(|region| region.header.active.load(Relaxed) != 0)
+    if is_active() { region() } else { None }
+}
+
+/// Whether hooks must keep the ledger now: two loads and one predictable branch.
+#[inline(always)]
+pub fn is_active() -> bool {
+    let switch = SWITCH.load(Relaxed);
+    // SAFETY: points at `NEVER`, or into the region, which is never unmapped.
+    unsafe { &*switch }.load(Relaxed) != 0
 }
 
 /// Publishes the mapping.
-pub fn set_region(region: *mut Region) {
+///
+/// # Safety
+/// `region` is mapped for good.
+pub unsafe fn set_region(region: *mut Region) {
     REGION.store(region, Release);
+    // SAFETY: the caller's promise; no reference is made.
+    let switch = unsafe { &raw mut (*region).header.active };
+    SWITCH.store(switch, Release);
 }
 
 /// Turns profiling off for good and notes why.

@@ -11,11 +11,21 @@ use super::blocking;
 /// As the real one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_barrier_wait(barrier: *mut libc::pthread_barrier_t) -> c_int {
-    let call = real::pthread_barrier_wait();
-    if shared::active().is_none() {
+    if shared::is_active() {
         // SAFETY: the caller's arguments.
-        return unsafe { call(barrier) };
+        return unsafe { pthread_barrier_wait_in_window(barrier) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_barrier_wait()(barrier) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_barrier_wait_in_window(
+    barrier: *mut libc::pthread_barrier_t,
+) -> c_int {
+    let call = real::pthread_barrier_wait();
     // SAFETY: the caller's arguments.
     blocking(
         || unsafe { call(barrier) },

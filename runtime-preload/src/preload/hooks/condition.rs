@@ -12,11 +12,22 @@ use super::blocking;
 /// As the real one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_cond_wait(condition: *mut Condition, mutex: *mut Mutex) -> c_int {
-    let call = real::pthread_cond_wait();
-    if shared::active().is_none() {
+    if shared::is_active() {
         // SAFETY: the caller's arguments.
-        return unsafe { call(condition, mutex) };
+        return unsafe { pthread_cond_wait_in_window(condition, mutex) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_cond_wait()(condition, mutex) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_cond_wait_in_window(
+    condition: *mut Condition,
+    mutex: *mut Mutex,
+) -> c_int {
+    let call = real::pthread_cond_wait();
     // SAFETY: the caller's arguments.
     blocking(|| unsafe { call(condition, mutex) }, |result| result == 0)
 }
@@ -31,11 +42,23 @@ pub unsafe extern "C" fn pthread_cond_timedwait(
     mutex: *mut Mutex,
     until: *const libc::timespec,
 ) -> c_int {
-    let call = real::pthread_cond_timedwait();
-    if shared::active().is_none() {
+    if shared::is_active() {
         // SAFETY: the caller's arguments.
-        return unsafe { call(condition, mutex, until) };
+        return unsafe { pthread_cond_timedwait_in_window(condition, mutex, until) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_cond_timedwait()(condition, mutex, until) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_cond_timedwait_in_window(
+    condition: *mut Condition,
+    mutex: *mut Mutex,
+    until: *const libc::timespec,
+) -> c_int {
+    let call = real::pthread_cond_timedwait();
     // SAFETY: the caller's arguments.
     blocking(
         || unsafe { call(condition, mutex, until) },
@@ -54,11 +77,24 @@ pub unsafe extern "C" fn pthread_cond_clockwait(
     clock: libc::clockid_t,
     until: *const libc::timespec,
 ) -> c_int {
-    let call = real::pthread_cond_clockwait();
-    if shared::active().is_none() {
+    if shared::is_active() {
         // SAFETY: the caller's arguments.
-        return unsafe { call(condition, mutex, clock, until) };
+        return unsafe { pthread_cond_clockwait_in_window(condition, mutex, clock, until) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_cond_clockwait()(condition, mutex, clock, until) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_cond_clockwait_in_window(
+    condition: *mut Condition,
+    mutex: *mut Mutex,
+    clock: libc::clockid_t,
+    until: *const libc::timespec,
+) -> c_int {
+    let call = real::pthread_cond_clockwait();
     // SAFETY: the caller's arguments.
     blocking(
         || unsafe { call(condition, mutex, clock, until) },

@@ -32,11 +32,19 @@ unsafe fn try_first(mutex: *mut Mutex) -> Option<c_int> {
 /// As the real one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut Mutex) -> c_int {
-    let call = real::pthread_mutex_lock();
-    if shared::active().is_none() {
-        // SAFETY: the caller's argument.
-        return unsafe { call(mutex) };
+    if shared::is_active() {
+        // SAFETY: the caller's arguments.
+        return unsafe { pthread_mutex_lock_in_window(mutex) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_mutex_lock()(mutex) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_mutex_lock_in_window(mutex: *mut Mutex) -> c_int {
+    let call = real::pthread_mutex_lock();
     // SAFETY: the caller's argument.
     if let Some(result) = unsafe { try_first(mutex) } {
         return result;
@@ -54,11 +62,22 @@ pub unsafe extern "C" fn pthread_mutex_timedlock(
     mutex: *mut Mutex,
     until: *const libc::timespec,
 ) -> c_int {
-    let call = real::pthread_mutex_timedlock();
-    if shared::active().is_none() {
+    if shared::is_active() {
         // SAFETY: the caller's arguments.
-        return unsafe { call(mutex, until) };
+        return unsafe { pthread_mutex_timedlock_in_window(mutex, until) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_mutex_timedlock()(mutex, until) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_mutex_timedlock_in_window(
+    mutex: *mut Mutex,
+    until: *const libc::timespec,
+) -> c_int {
+    let call = real::pthread_mutex_timedlock();
     // SAFETY: the caller's argument.
     if let Some(result) = unsafe { try_first(mutex) } {
         return result;
@@ -77,11 +96,23 @@ pub unsafe extern "C" fn pthread_mutex_clocklock(
     clock: libc::clockid_t,
     until: *const libc::timespec,
 ) -> c_int {
-    let call = real::pthread_mutex_clocklock();
-    if shared::active().is_none() {
+    if shared::is_active() {
         // SAFETY: the caller's arguments.
-        return unsafe { call(mutex, clock, until) };
+        return unsafe { pthread_mutex_clocklock_in_window(mutex, clock, until) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_mutex_clocklock()(mutex, clock, until) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_mutex_clocklock_in_window(
+    mutex: *mut Mutex,
+    clock: libc::clockid_t,
+    until: *const libc::timespec,
+) -> c_int {
+    let call = real::pthread_mutex_clocklock();
     // SAFETY: the caller's argument.
     if let Some(result) = unsafe { try_first(mutex) } {
         return result;
@@ -96,16 +127,28 @@ pub unsafe extern "C" fn pthread_mutex_clocklock(
 /// As the real one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
-    let call = real::pthread_mutex_unlock();
-    if shared::active().is_some() && !mutex.is_null() {
-        // The lock word comes first in glibc's mutex, as its static initialisers fix: 0 free,
-        // 1 locked, 2 locked with waiters; a thread id in priority-inheriting and robust ones.
-        // SAFETY: the caller's mutex is at least one word and aligned.
-        let word = unsafe { &*mutex.cast::<AtomicU32>() }.load(Relaxed);
+    if shared::is_active() {
+        // SAFETY: the caller's argument.
+        return unsafe { pthread_mutex_unlock_in_window(mutex) };
+    }
+    // SAFETY: the caller's argument.
+    unsafe { real::pthread_mutex_unlock()(mutex) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_mutex_unlock_in_window(mutex: *mut Mutex) -> c_int {
+    // The lock word comes first in glibc's mutex, as its static initialisers fix: 0 free, 1 locked,
+    // 2 locked with waiters; a thread id in priority-inheriting and robust ones.
+    let word = mutex.cast::<AtomicU32>();
+    // SAFETY: null, or the caller's mutex, which is at least one word and aligned.
+    if let Some(word) = unsafe { word.as_ref() } {
+        let word = word.load(Relaxed);
         if word == 2 || word & FUTEX_WAITERS != 0 {
             thread_ledger::before_wake();
         }
     }
     // SAFETY: the caller's argument.
-    unsafe { call(mutex) }
+    unsafe { real::pthread_mutex_unlock()(mutex) }
 }

@@ -76,11 +76,22 @@ unsafe extern "C" {
 /// As the real one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void) -> c_int {
-    let call = real::pthread_join();
-    if shared::active().is_none() {
+    if shared::is_active() {
         // SAFETY: the caller's arguments.
-        return unsafe { call(thread, value) };
+        return unsafe { pthread_join_in_window(thread, value) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_join()(thread, value) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_join_in_window(
+    thread: libc::pthread_t,
+    value: *mut *mut c_void,
+) -> c_int {
+    let call = real::pthread_join();
     // SAFETY: the caller's arguments.
     if let Some(result) = unsafe { try_first(thread, value) } {
         return result;
@@ -99,11 +110,23 @@ pub unsafe extern "C" fn pthread_timedjoin_np(
     value: *mut *mut c_void,
     until: *const libc::timespec,
 ) -> c_int {
-    let call = real::pthread_timedjoin_np();
-    if shared::active().is_none() {
+    if shared::is_active() {
         // SAFETY: the caller's arguments.
-        return unsafe { call(thread, value, until) };
+        return unsafe { pthread_timedjoin_np_in_window(thread, value, until) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_timedjoin_np()(thread, value, until) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_timedjoin_np_in_window(
+    thread: libc::pthread_t,
+    value: *mut *mut c_void,
+    until: *const libc::timespec,
+) -> c_int {
+    let call = real::pthread_timedjoin_np();
     // SAFETY: the caller's arguments.
     if let Some(result) = unsafe { try_first(thread, value) } {
         return result;
@@ -126,11 +149,24 @@ pub unsafe extern "C" fn pthread_clockjoin_np(
     clock: libc::clockid_t,
     until: *const libc::timespec,
 ) -> c_int {
-    let call = real::pthread_clockjoin_np();
-    if shared::active().is_none() {
+    if shared::is_active() {
         // SAFETY: the caller's arguments.
-        return unsafe { call(thread, value, clock, until) };
+        return unsafe { pthread_clockjoin_np_in_window(thread, value, clock, until) };
     }
+    // SAFETY: the caller's arguments.
+    unsafe { real::pthread_clockjoin_np()(thread, value, clock, until) }
+}
+
+/// # Safety
+/// As the real one.
+#[inline(never)]
+unsafe extern "C" fn pthread_clockjoin_np_in_window(
+    thread: libc::pthread_t,
+    value: *mut *mut c_void,
+    clock: libc::clockid_t,
+    until: *const libc::timespec,
+) -> c_int {
+    let call = real::pthread_clockjoin_np();
     // SAFETY: the caller's arguments.
     if let Some(result) = unsafe { try_first(thread, value) } {
         return result;
