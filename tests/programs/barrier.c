@@ -43,15 +43,13 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static volatile uint64_t sink;
-
 /* A chain of dependent multiplications: the same time for the same count. */
 static __attribute__((noinline)) void work(long count)
 {
     uint64_t x = 1;
     while (count-- > 0)
         x = x * 6364136223846793005ull + 1442695040888963407ull;
-    sink = x;
+    __asm__ volatile("" : : "r"(x)); /* the compiler must believe that x is used */
 }
 
 static void report(long rounds, double seconds)
@@ -60,15 +58,15 @@ static void report(long rounds, double seconds)
 }
 
 static pthread_barrier_t barrier;
-static int stop; /* written by A between its two waits, read by B after the second */
+static long last = -1; /* number of the last round; written by A before the barrier of that round */
 static long a, b;
 
 static void *thread_b(void *nothing)
 {
-    for (;;) {
+    for (long round = 0;; round++) {
         work(b); /* LINE: b */
         pthread_barrier_wait(&barrier);
-        if (stop)
+        if (round == __atomic_load_n(&last, __ATOMIC_RELAXED))
             return nothing;
     }
 }
@@ -88,10 +86,11 @@ int main(int count, char **words)
         return 2;
     long round = 0;
     double begin = now();
-    while (!stop) {
+    for (int more = 1; more; round++) {
         work(a); /* LINE: a */
-        round++;
-        stop = (double)round >= rounds || now() - begin >= seconds;
+        more = (double)(round + 1) < rounds && now() - begin < seconds;
+        if (!more)
+            __atomic_store_n(&last, round, __ATOMIC_RELAXED);
         pthread_barrier_wait(&barrier);
         COZ_PROGRESS_NAMED("round");
     }

@@ -43,15 +43,13 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static volatile uint64_t sink;
-
 /* A chain of dependent multiplications: the same time for the same count. */
 static __attribute__((noinline)) void work(long count)
 {
     uint64_t x = 1;
     while (count-- > 0)
         x = x * 6364136223846793005ull + 1442695040888963407ull;
-    sink = x;
+    __asm__ volatile("" : : "r"(x)); /* the compiler must believe that x is used */
 }
 
 static void report(long rounds, double seconds)

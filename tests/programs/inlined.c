@@ -1,0 +1,82 @@
+/* One thread, two lines whose work is in a function that is inlined into both: a takes 60 % of a
+ * round, b 40 %. Without the inlined frames neither line would have a sample.
+ * Truth: speeding a up by s gains 0.6 s, b 0.4 s.
+ *
+ * Build: cc -O2 -g -I progress-points/include tests/programs/inlined.c
+ * Options: --a X, --b X: share of the line's work that is left (1).
+ *          --seconds S (10), --rounds N (no limit), --iters N (iterations a millisecond). */
+#include "coz.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Loop iterations that stand for a millisecond; --iters sets it, nothing measures it. */
+static double iters = 700000;
+
+static int options_read;
+
+/* The value of an option, which is counted, so that a misspelt one is noticed. */
+static double option(int count, char **words, const char *name, double value)
+{
+    for (int at = 1; at + 1 < count; at += 2)
+        if (!strcmp(words[at], name)) {
+            options_read++;
+            value = atof(words[at + 1]);
+        }
+    return value;
+}
+
+static void check_options(int count)
+{
+    if (count != 1 + 2 * options_read) {
+        fputs("unknown option; the comment atop the source lists them\n", stderr);
+        exit(2);
+    }
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void report(long rounds, double seconds)
+{
+    printf("rounds %ld seconds %.3f rate %.6g\n", rounds, seconds, (double)rounds / seconds);
+}
+
+static double seconds, rounds;
+static long a, b;
+
+/* Inlined by force; its own lines are the same for both callers. */
+static inline __attribute__((always_inline)) void inlined(long amount)
+{
+    uint64_t x = 1;
+    while (amount-- > 0)
+        x = x * 6364136223846793005ull + 1442695040888963407ull;
+    __asm__ volatile("" : : "r"(x)); /* the compiler must believe that x is used */
+}
+
+int main(int count, char **words)
+{
+    seconds = option(count, words, "--seconds", 10);
+    rounds = option(count, words, "--rounds", 1e18);
+    iters = option(count, words, "--iters", iters);
+    a = (long)(1.2 * iters * option(count, words, "--a", 1));
+    b = (long)(0.8 * iters * option(count, words, "--b", 1));
+    check_options(count);
+
+    long round = 0;
+    double begin = now();
+    while ((double)round < rounds && now() - begin < seconds) {
+        inlined(a); /* LINE: a */
+        inlined(b); /* LINE: b */
+        COZ_PROGRESS_NAMED("round");
+        round++;
+    }
+    report(round, now() - begin);
+    return 0;
+}

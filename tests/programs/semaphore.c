@@ -1,0 +1,110 @@
+/* A ring of 16 places between two busy threads, guarded by two semaphores: stage a takes 200 us an
+ * item, stage b 300 us.
+ * Truth: speeding b up gains until it meets a (33 %), speeding a up gains nothing.
+ *
+ * Build: cc -O2 -g -pthread -I progress-points/include tests/programs/semaphore.c
+ * Options: --a X, --b X: share of the line's work that is left (1).
+ *          --seconds S (10), --rounds N (no limit), --iters N (iterations a millisecond). */
+#include "coz.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Loop iterations that stand for a millisecond; --iters sets it, nothing measures it. */
+static double iters = 700000;
+
+static int options_read;
+
+/* The value of an option, which is counted, so that a misspelt one is noticed. */
+static double option(int count, char **words, const char *name, double value)
+{
+    for (int at = 1; at + 1 < count; at += 2)
+        if (!strcmp(words[at], name)) {
+            options_read++;
+            value = atof(words[at + 1]);
+        }
+    return value;
+}
+
+static void check_options(int count)
+{
+    if (count != 1 + 2 * options_read) {
+        fputs("unknown option; the comment atop the source lists them\n", stderr);
+        exit(2);
+    }
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* A chain of dependent multiplications: the same time for the same count. */
+static __attribute__((noinline)) void work(long count)
+{
+    uint64_t x = 1;
+    while (count-- > 0)
+        x = x * 6364136223846793005ull + 1442695040888963407ull;
+    __asm__ volatile("" : : "r"(x)); /* the compiler must believe that x is used */
+}
+
+static void report(long rounds, double seconds)
+{
+    printf("rounds %ld seconds %.3f rate %.6g\n", rounds, seconds, (double)rounds / seconds);
+}
+
+static sem_t filled, drained;
+static double seconds, rounds;
+static long a, b;
+static long items = -1; /* how many there are, once it is known */
+
+static void *produce(void *nothing)
+{
+    double begin = now();
+    long item = 0;
+    while ((double)item < rounds && now() - begin < seconds) {
+        work(a); /* LINE: a */
+        sem_wait(&drained);
+        sem_post(&filled);
+        item++;
+    }
+    __atomic_store_n(&items, item, __ATOMIC_RELEASE);
+    sem_post(&filled);
+    return nothing;
+}
+
+int main(int count, char **words)
+{
+    seconds = option(count, words, "--seconds", 10);
+    rounds = option(count, words, "--rounds", 1e18);
+    iters = option(count, words, "--iters", iters);
+    a = (long)(0.2 * iters * option(count, words, "--a", 1));
+    b = (long)(0.3 * iters * option(count, words, "--b", 1));
+    check_options(count);
+
+    pthread_t producer;
+    long item = 0;
+    double begin = now();
+    sem_init(&filled, 0, 0);
+    sem_init(&drained, 0, 16);
+    if (pthread_create(&producer, NULL, produce, NULL))
+        return 2;
+    for (;;) {
+        sem_wait(&filled);
+        if (item == __atomic_load_n(&items, __ATOMIC_ACQUIRE))
+            break; /* the post without an item */
+        work(b); /* LINE: b */
+        COZ_PROGRESS_NAMED("item");
+        item++;
+        sem_post(&drained);
+    }
+    pthread_join(producer, NULL);
+    report(item, now() - begin);
+    return 0;
+}
