@@ -5,15 +5,14 @@
 //! and writes an archive. The progress point `chunk` counts the chunks.
 //!
 //! The fault: the bucket of a digest is the *sum* of its bytes. Twenty bytes add up to something
-//! near 2550, so that a few hundred of the 65,536 buckets hold nearly everything and each look-up
+//! near 2550, so that two thousand of the 65,536 buckets hold everything and each look-up
 //! walks a long list. `--hash xor` is the mended one: it folds the digest's words, and every bucket
 //! is as likely as the other.
 //!
 //! On 400 MB of the Rust toolchain's `lib` (chunks of 5 KB in the mean), one Sapphire Rapids core a
 //! worker, `add` uses 3.2 % of the buckets with 36 chunks in each used one, and `perf record` finds
 //! 12 to 15 % of the CPU time in the walk (compression 48 %, SHA-1 13 %, chunking 12 %), nearly all
-//! of it on one line;
-//! `xor` uses 67.8 % with 1.7 chunks in each.
+//! of it on one line; `xor` uses 67.8 % with 1.7 chunks in each.
 //!
 //! ```text
 //! cargo build --release -p coz-rs-examples
