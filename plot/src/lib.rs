@@ -3,9 +3,12 @@
 #![forbid(unsafe_code)]
 
 pub mod estimates;
+pub mod export;
+pub mod html;
 pub mod profile;
 pub mod record;
 pub mod safe_text;
 pub mod short_paths;
+pub mod source_text;
 pub mod text;
 pub mod writer;

@@ -65,6 +65,8 @@ pub struct Analysis {
     pub total_samples: u64,
     /// Time that the program ran, s.
     pub run_seconds: f64,
+    /// When the last run began, ns since the epoch.
+    pub started: Option<u64>,
     /// What makes the result doubtful.
     pub doubts: Vec<DoubtNote>,
 }
@@ -206,6 +208,7 @@ pub fn analyse(records: &[Record]) -> Analysis {
         },
         total_samples: tally.total,
         run_seconds: tally.run_time as f64 / 1e9,
+        started: tally.started,
         doubts: tally.doubts,
         points,
     };
@@ -358,6 +361,7 @@ fn estimate(line: &LineData, variances: &Shared, facts: &Facts) -> (LineEstimate
         reach: curve.as_ref().map_or(f64::INFINITY, reach),
         p_value: curve.as_ref().map_or(1.0, |curve| curve.p_value),
         rises: curve.as_ref().is_some_and(|curve| curve.rises),
+        pairs: line.levels.iter().map(|level| level.pairs).sum(),
         seconds: line.seconds,
     };
     let estimate = LineEstimate {
@@ -366,7 +370,7 @@ fn estimate(line: &LineData, variances: &Shared, facts: &Facts) -> (LineEstimate
         samples: facts.samples,
         sample_share: facts.sample_share,
         hit_share: facts.hit_share,
-        pairs: levels.iter().map(|level| level.pairs).sum(),
+        pairs: evidence.pairs,
         levels,
         curve,
         best,
@@ -407,6 +411,9 @@ fn best_of(curve: &Curve) -> Option<CurvePoint> {
     } else {
         points().max_by(|a, b| a.gain.abs().total_cmp(&b.gain.abs()))?
     };
+    if curve.knee.is_none() {
+        return Some(*extreme);
+    }
     points()
         .find(|point| {
             point.gain.signum() == extreme.gain.signum()
@@ -464,6 +471,7 @@ struct Tally<'a> {
     samples: BTreeMap<&'a str, (u64, Option<&'a str>)>,
     total: u64,
     run_time: u64,
+    started: Option<u64>,
     sessions: Vec<Session>,
     doubts: Vec<DoubtNote>,
 }
@@ -483,7 +491,8 @@ impl<'a> Tally<'a> {
                     tally.sessions.push(session.clone());
                     (ours, after_session) = (true, true);
                 }
-                Record::Startup { .. } => {
+                Record::Startup { time } => {
+                    tally.started = Some(*time).filter(|time| *time > 0);
                     tally.close_run(&mut of_run, &mut run_time);
                     ours = after_session;
                     after_session = false;

@@ -10,6 +10,8 @@ use super::distributions::cumulative;
 pub const NO_EFFECT: f64 = 0.02;
 /// The top line is to be known to ± this.
 const TOP_PRECISION: f64 = 0.03;
+/// Fewer experiments with a line are no ground for a verdict: their variance is that of others.
+const FEWEST: usize = 3;
 /// Part of the flags that may be false (Benjamini-Hochberg).
 const FALSE_FLAGS: f64 = 0.05;
 
@@ -69,6 +71,8 @@ pub(super) struct Evidence {
     pub reach: f64,
     pub p_value: f64,
     pub rises: bool,
+    /// Experiments with the line.
+    pub pairs: usize,
     /// Time spent on the line, s.
     pub seconds: f64,
 }
@@ -92,6 +96,11 @@ pub(super) fn flags(p_values: &[f64]) -> Vec<bool> {
 
 /// The verdict on a line, flagged or not.
 pub(super) fn judge(evidence: &Evidence, flagged: bool) -> Verdict {
+    if evidence.pairs < FEWEST {
+        return Verdict::Undecided {
+            more_seconds: more_seconds(evidence),
+        };
+    }
     if evidence.reach <= NO_EFFECT {
         return Verdict::NoEffect;
     }
@@ -181,6 +190,7 @@ mod tests {
             reach: gain.abs() + half,
             p_value: 0.0,
             rises: gain > 0.0,
+            pairs: 12,
             seconds: 10.0,
         }
     }
@@ -210,6 +220,11 @@ mod tests {
                 matches!(verdict, Verdict::Undecided { more_seconds: Some(more) } if more > 0.0)
             );
         }
+        let hasty = Evidence {
+            pairs: 2,
+            ..evidence(0.1, 0.05)
+        };
+        assert!(matches!(judge(&hasty, true), Verdict::Undecided { .. }));
         let unknown = Evidence {
             low: f64::NEG_INFINITY,
             high: f64::INFINITY,

@@ -1,0 +1,17 @@
+//! The analysis for other programs: CSV, JSON, and a picture as SVG.
+
+pub mod csv;
+pub mod editor;
+pub mod svg;
+
+use crate::estimates::Analysis;
+
+/// The analysis as JSON, versioned by its `format_version`; unknown interval ends are null.
+///
+/// # Errors
+/// Never for an analysis of [`crate::estimates::analyse`]; the type allows for it.
+pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(analysis)?;
+    text.push('\n');
+    Ok(text)
+}
