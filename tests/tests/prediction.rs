@@ -1,10 +1,15 @@
 //! Direction and order of predictions, with bounds that hold on a busy machine; the truth suite
 //! measures how good they are.
 
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::Result;
 use coz_rs_tests::build;
 use coz_rs_tests::truth::catalogue::{PROGRAMS, Program};
 use coz_rs_tests::truth::predict::{at, predict};
+
+/// Predictions are made one after another: two at once would share the processors.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Tries, each with another seed: the machine may be busy with something else.
 const TRIES: [&str; 3] = ["1", "2", "3"];
@@ -18,6 +23,7 @@ fn program(source: &str) -> &'static Program {
 
 /// The gains at 50 % of the program's first two lines satisfy `good` in one of the tries.
 fn one_try_is_good(source: &str, good: impl Fn(f64, f64) -> bool) -> Result<()> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let program = program(source);
     let built = build::program(program.source, program.compiler)?;
     let mut seen = Vec::new();
