@@ -2,11 +2,14 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::process::Stdio;
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use coz_rs_plot::estimates::analyse;
+use coz_rs_plot::estimates::{Analysis, analyse};
+use coz_rs_plot::html;
 use coz_rs_plot::profile::Profile;
+use coz_rs_plot::source_text::from_disk;
 use coz_rs_plot::text::{self, Style};
 use terminal_size::terminal_size;
 
@@ -65,12 +68,12 @@ fn profile(arguments: RunArguments) -> anyhow::Result<i32> {
 }
 
 fn report(finished: &Finished) {
-    for note in &finished.notes {
-        eprintln!("coz-rs: {note}");
-    }
     if let Some(nothing) = &finished.nothing {
         eprintln!("coz-rs: {nothing}");
         return;
+    }
+    for note in &finished.notes {
+        eprintln!("coz-rs: {note}");
     }
     let analysis = analyse(&finished.records);
     let text = text::summary(&analysis, &style(std::io::stderr()));
@@ -120,7 +123,43 @@ fn plot(arguments: &PlotArguments) -> anyhow::Result<i32> {
         print(&text::report(&analysis, &style(std::io::stdout())))?;
         return Ok(code);
     }
-    anyhow::bail!("the report as HTML is not there yet; try `coz-rs plot --text`")
+    let path = match &arguments.output {
+        Some(path) => path.clone(),
+        None => arguments.profile.with_extension("html"),
+    };
+    write_report(&analysis, &path)?;
+    let opened = arguments.output.is_none() && open_in_browser(&path);
+    let hint = if opened || arguments.output.is_some() {
+        ""
+    } else {
+        "; open it in a browser, or try `coz-rs plot --text`"
+    };
+    eprintln!("coz-rs: wrote {}{hint}", path.display());
+    Ok(code)
+}
+
+fn write_report(analysis: &Analysis, path: &Path) -> anyhow::Result<()> {
+    let page = html::report(analysis, &mut from_disk);
+    std::fs::write(path, page)
+        .with_context(|| format!("writing {}; name another file with -o", path.display()))
+}
+
+/// Shows a file in the user's browser, if there is a screen; whether that began.
+fn open_in_browser(path: &Path) -> bool {
+    let screen = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    if !screen {
+        return false;
+    }
+    let mut opener = std::process::Command::new("xdg-open");
+    let opener = opener
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // It ends at once, whatever the browser does.
+    opener.status().is_ok_and(|status| status.success())
 }
 
 fn demo(arguments: &DemoArguments) -> anyhow::Result<i32> {
@@ -132,8 +171,13 @@ fn demo(arguments: &DemoArguments) -> anyhow::Result<i32> {
     }
     let analysis = analyse(&demo.finished.records);
     let story = demo.story(&analysis)?;
+    write_report(&analysis, &arguments.output)?;
     let report = text::report(&analysis, &style(std::io::stdout()));
     print(&format!("{}\n\n{story}", report.trim_end()))?;
+    eprintln!(
+        "coz-rs: wrote {}; open it in a browser",
+        arguments.output.display()
+    );
     Ok(0)
 }
 

@@ -66,6 +66,11 @@ pub enum Doubt {
         /// The latency point.
         name: String,
     },
+    /// Latencies as short as the time between two looks at them.
+    ShortLatency {
+        /// The latency point.
+        name: String,
+    },
     /// Several processes worked for the same progress.
     SeveralProcesses {
         /// How many.
@@ -108,6 +113,7 @@ impl Doubt {
             Doubt::TooMuchCode { .. } => "too-much-code",
             Doubt::TooManyRanges { .. } => "too-many-ranges",
             Doubt::UnfinishedBegins { .. } => "unfinished-begins",
+            Doubt::ShortLatency { .. } => "short-latency",
             Doubt::SeveralProcesses { .. } => "several-processes",
             Doubt::VoidWindows { .. } => "void-windows",
             Doubt::NotRepeated { .. } => "not-repeated",
@@ -184,6 +190,12 @@ impl fmt::Display for Doubt {
                 "`{name}` has begins without ends, so its latency grows without bound; call end on \
                  every way out."
             ),
+            Doubt::ShortLatency { name } => write!(
+                f,
+                "`{name}` takes a few milliseconds or less, too short to watch how many are in \
+                 flight, so its gains are rough; put begin and end around more work, or believe \
+                 a throughput point instead."
+            ),
             Doubt::SeveralProcesses { count } => write!(
                 f,
                 "{count} processes had progress points; each was measured by itself, and processes \
@@ -236,6 +248,11 @@ pub enum NothingLearned {
     TooShort {
         /// How long it ran, ms.
         milliseconds: u64,
+    },
+    /// The line that the user named does not exist.
+    MissingLine {
+        /// What is known of it.
+        sentence: String,
     },
     /// Windows were tried and none could be measured.
     OnlyVoid {
@@ -293,6 +310,9 @@ impl fmt::Display for NothingLearned {
                 "The program ended after {milliseconds} ms, before an experiment was complete; give \
                  it more work, or repeat it with `--for 1m`."
             ),
+            NothingLearned::MissingLine { sentence } => {
+                write!(f, "Nothing was learned: {sentence}.")
+            }
             NothingLearned::OnlyVoid { cause } => write!(
                 f,
                 "No experiment could be measured ({cause}); place a progress point where the work \

@@ -23,7 +23,7 @@ use crate::launch::signals::Signals;
 use crate::line_tally::LineTally;
 use crate::private_directory::PrivateDirectory;
 use crate::profile_log::ProfileLog;
-use crate::symbols::{Scope, Symbols};
+use crate::symbols::{LineNotFound, Scope, Symbols};
 use crate::targets::greeting_server::{GreetingServer, Terms};
 use crate::targets::target::Sampler;
 
@@ -99,6 +99,7 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         &options.source_exclude,
         &options.binary_scope,
     )?;
+    check_fixed_lines(options, &executable, &scope)?;
     let seed = options
         .seed
         .unwrap_or_else(|| rand::rng().random::<u32>().into());
@@ -158,6 +159,26 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         }
     };
     Ok(conclude(session, status, &executable))
+}
+
+/// Refuses a line that the program cannot have. What starts other programs is not asked.
+fn check_fixed_lines(
+    options: &Options,
+    executable: &Executable,
+    scope: &Scope,
+) -> anyhow::Result<()> {
+    let mut symbols = Symbols::new(scope.clone(), &executable.path);
+    if options.fixed_lines.is_empty() || executable.is_script() || !symbols.has_debug_info() {
+        return Ok(());
+    }
+    for line in &options.fixed_lines {
+        match symbols.find_line(line) {
+            // Another process or a library may have it.
+            Ok(_) | Err(LineNotFound::NoSuchFile { .. }) => {}
+            Err(error) => return Err(in_one_sentence(error).context("--fixed-line")),
+        }
+    }
+    Ok(())
 }
 
 fn run_once(

@@ -7,7 +7,7 @@ use super::{Controller, DEADLINE, Phase};
 use crate::clock::now;
 use crate::doubt::Doubt;
 use crate::experiments::choice::{Candidate, LEVELS, Order, STEP};
-use crate::experiments::window::{Measured, Meter, Step, Terms};
+use crate::experiments::window::{LATENCY_NAP, Measured, Meter, Step, Terms};
 use crate::line_tally::LineNumber;
 use crate::symbols::LineId;
 use crate::targets::shared_region::{PlanToPublish, PointKind};
@@ -39,6 +39,26 @@ pub(super) struct Block {
     pairs: Vec<String>,
     measured: Vec<Measured>,
     meter: Option<Meter>,
+}
+
+/// A latency shorter than this many looks at it is doubtful.
+const LOOKS: f64 = 5.0;
+
+/// The doubt about a latency point whose latency is short.
+fn short_latency(record: &Record, measured: &[Measured]) -> Option<Doubt> {
+    let Record::LatencyPoint {
+        name,
+        arrivals,
+        mean_in_flight,
+        ..
+    } = record
+    else {
+        return None;
+    };
+    let window = measured.first()?;
+    let latency = (*mean_in_flight)? * window.duration as f64 / (*arrivals).max(1) as f64;
+    let short = *arrivals > 0 && latency < LOOKS * LATENCY_NAP as f64;
+    short.then(|| Doubt::ShortLatency { name: name.clone() })
 }
 
 /// Lets a target run without pauses and without bookkeeping.
@@ -281,6 +301,11 @@ impl Controller<'_> {
         for (at_speedup, measured) in block.order.windows().iter().zip(&block.measured) {
             let speedup = if *at_speedup { block.speedup } else { 0.0 };
             records.extend(self.window_records(block, target, speedup, measured));
+        }
+        for record in &records {
+            if let Some(doubt) = short_latency(record, &block.measured) {
+                self.session.doubts.insert(doubt);
+            }
         }
         self.session.log.append(&records);
         self.session.learned.note_experiment();

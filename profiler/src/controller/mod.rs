@@ -106,7 +106,7 @@ pub struct Controller<'a> {
 /// Time between looks at the targets while nothing is measured.
 const IDLE_STEP: u64 = 20_000_000;
 /// And when no experiments come any more.
-const OVER_STEP: u64 = 250_000_000;
+const OVER_STEP: u64 = 100_000_000;
 /// Windows stay in force so long without us, ns.
 const DEADLINE: u64 = 500_000_000;
 /// Samples in scope after which experiments begin,

@@ -207,6 +207,8 @@ impl Learned {
         } else if self.has_debug_info == Some(false) {
             let problem = self.problems.first().cloned().unwrap_or_default();
             NothingLearned::NoDebugInformation { problem }
+        } else if let Some(sentence) = self.missing_lines.first().cloned() {
+            NothingLearned::MissingLine { sentence }
         } else if in_scope == 0 {
             NothingLearned::NothingInScope {
                 samples: self.samples,
@@ -231,6 +233,11 @@ impl Controller<'_> {
     /// After the program's end: reads what is left and completes the profile.
     pub(super) fn finish(mut self, status: ExitStatus) -> End {
         let ran = now().saturating_sub(self.started);
+        // A program that ends at once may be gone before its greeting is over.
+        let patience = now() + 100_000_000;
+        while self.server.is_greeting() && now() < patience {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         for target in self.server.arrived() {
             self.adopt(target);
         }

@@ -15,8 +15,9 @@ const EDGE_STEP: f64 = 0.0025;
 const STEP: (u64, u64) = (500_000, 10_000_000);
 /// Longest sleep inside a window, ns: the deadline is moved on and samples are read that often.
 const NAP: u64 = 50_000_000;
-/// With latency points, the number in flight is looked at this often, ns.
-const LATENCY_NAP: u64 = 4_000_000;
+/// With latency points, the number in flight is looked at this often, ns. Latencies that are not
+/// longer by a good deal cannot be told from their mean, as G grows while a request is in flight.
+pub const LATENCY_NAP: u64 = 1_000_000;
 /// After this time without an observation the target may have run on without pauses, ns.
 const STALL: u64 = 400_000_000;
 /// A program that uses no CPU time is waited for less long, ns.

@@ -7,6 +7,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use anyhow::Context as _;
@@ -46,6 +48,8 @@ pub struct GreetingServer {
     path: PathBuf,
     arrivals: Receiver<Target>,
     bell: Arc<EventFd>,
+    /// Greetings under way.
+    greeting: Arc<AtomicUsize>,
 }
 
 impl GreetingServer {
@@ -73,14 +77,17 @@ impl GreetingServer {
         );
         let (sender, arrivals) = channel();
         let ringer = Arc::clone(&bell);
+        let greeting = Arc::new(AtomicUsize::new(0));
+        let under_way = Arc::clone(&greeting);
         std::thread::Builder::new()
             .name("coz-rs greeting".to_owned())
-            .spawn(move || serve(&listener, terms, &sender, &ringer))
+            .spawn(move || serve(&listener, terms, &sender, &ringer, &under_way))
             .context("starting a thread")?;
         Ok(GreetingServer {
             path,
             arrivals,
             bell,
+            greeting,
         })
     }
 
@@ -88,6 +95,13 @@ impl GreetingServer {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether a target is being greeted: one whose process has ended may still come.
+    #[must_use]
+    pub fn is_greeting(&self) -> bool {
+        // Acquire: partner of the Release when a greeting is over and its target sent.
+        self.greeting.load(Acquire) > 0
     }
 
     /// The targets that have come since the last time.
@@ -105,7 +119,13 @@ impl AsFd for GreetingServer {
     }
 }
 
-fn serve(listener: &OwnedFd, terms: Terms, arrivals: &Sender<Target>, bell: &EventFd) {
+fn serve(
+    listener: &OwnedFd,
+    terms: Terms,
+    arrivals: &Sender<Target>,
+    bell: &EventFd,
+    greeting: &AtomicUsize,
+) {
     loop {
         // SAFETY: no pointer but nulls, which mean that the peer's address is not wanted.
         let fd = unsafe {
@@ -128,6 +148,7 @@ fn serve(listener: &OwnedFd, terms: Terms, arrivals: &Sender<Target>, bell: &Eve
         }
         // SAFETY: a new descriptor that nobody else owns.
         let peer = unsafe { OwnedFd::from_raw_fd(fd) };
+        greeting.fetch_add(1, Relaxed);
         match greet(&peer, terms) {
             Ok(target) => {
                 if arrivals.send(target).is_err() {
@@ -138,6 +159,8 @@ fn serve(listener: &OwnedFd, terms: Terms, arrivals: &Sender<Target>, bell: &Eve
             }
             Err(error) => log::debug!("a target did not get ready: {error:#}"),
         }
+        // Release: partner of the Acquire in `is_greeting`.
+        greeting.fetch_sub(1, Release);
     }
 }
 
