@@ -13,18 +13,22 @@ use coz_rs_plot::profile::Profile;
 use coz_rs_plot::record::{Experiment, Record};
 
 fn experiments(profile: &Profile) -> Vec<&Experiment> {
-    let experiment = |record| match record {
-        &Record::Experiment(ref experiment) => Some(experiment),
-        _ => None,
-    };
+    fn experiment(record: &Record) -> Option<&Experiment> {
+        match record {
+            Record::Experiment(experiment) => Some(experiment),
+            _ => None,
+        }
+    }
     profile.records.iter().filter_map(experiment).collect()
 }
 
 fn doubts(profile: &Profile) -> Vec<&str> {
-    let doubt = |record| match record {
-        &Record::Doubt { ref doubt, .. } => Some(doubt.as_str()),
-        _ => None,
-    };
+    fn doubt(record: &Record) -> Option<&str> {
+        match record {
+            Record::Doubt { doubt, .. } => Some(doubt.as_str()),
+            _ => None,
+        }
+    }
     profile.records.iter().filter_map(doubt).collect()
 }
 
