@@ -42,20 +42,19 @@ const fn program(source: &'static str, compiler: Compiler, lines: &'static [Line
     }
 }
 
+const INSIDE_AND_OUTSIDE: &[Line] = &[line("inside", "--inside"), line("outside", "--outside")];
+
+const fn crowded(source: &'static str, compiler: Compiler, lines: &'static [Line]) -> Program {
+    Program {
+        crowded: true,
+        ..program(source, compiler, lines)
+    }
+}
+
 /// All programs.
 pub const PROGRAMS: &[Program] = &[
     program("one_thread.c", Compiler::C(&[]), A_AND_B),
-    program("two_threads.c", Compiler::C(&[]), A_AND_B),
-    program("two_threads.rs", Compiler::Rust(&[]), A_AND_B),
-    program("pipeline.c", Compiler::C(&[]), A_AND_B),
-    program("pipeline_std.rs", Compiler::Rust(&[]), A_AND_B),
-    program("pipeline_mpsc.rs", Compiler::Rust(&[]), A_AND_B),
-    program("barrier.c", Compiler::C(&[]), A_AND_B),
-    program(
-        "lock.c",
-        Compiler::C(&[]),
-        &[line("inside", "--inside"), line("outside", "--outside")],
-    ),
+    program("inlined.c", Compiler::C(&[]), A_AND_B),
     program(
         "libc_callers.c",
         Compiler::C(&[]),
@@ -65,12 +64,33 @@ pub const PROGRAMS: &[Program] = &[
             line("plain", "--plain"),
         ],
     ),
-    Program {
-        crowded: true,
-        ..program(
-            "pipeline3.c",
-            Compiler::C(&[]),
-            &[line("a", "--a"), line("b", "--b"), line("c", "--c")],
-        )
-    },
+    program("two_threads.c", Compiler::C(&[]), A_AND_B),
+    program("two_threads.rs", Compiler::Rust(&[]), A_AND_B),
+    program("two_callers.c", Compiler::C(&[]), A_AND_B),
+    program("pipeline.c", Compiler::C(&[]), A_AND_B),
+    program("pipeline_std.rs", Compiler::Rust(&[]), A_AND_B),
+    program("pipeline_mpsc.rs", Compiler::Rust(&[]), A_AND_B),
+    program("semaphore.c", Compiler::C(&[]), A_AND_B),
+    program("pipe.c", Compiler::C(&[]), A_AND_B),
+    program("sleep.c", Compiler::C(&[]), A_AND_B),
+    program("barrier.c", Compiler::C(&[]), A_AND_B),
+    program("phases.c", Compiler::C(&[]), A_AND_B),
+    program("rare.c", Compiler::C(&[]), A_AND_B),
+    program("lock.c", Compiler::C(&[]), INSIDE_AND_OUTSIDE),
+    program("spin.c", Compiler::C(&[]), INSIDE_AND_OUTSIDE),
+    program(
+        "rwlock.c",
+        Compiler::C(&[]),
+        &[
+            line("write", "--write"),
+            line("read", "--read"),
+            line("outside", "--outside"),
+        ],
+    ),
+    crowded(
+        "pipeline3.c",
+        Compiler::C(&[]),
+        &[line("a", "--a"), line("b", "--b"), line("c", "--c")],
+    ),
+    crowded("barrier8.c", Compiler::C(&[]), A_AND_B),
 ];
