@@ -1,5 +1,6 @@
 //! `coz-rs demo`: profiles the bundled example and shows what to do with the result.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use crate::run::{Finished, Options, run};
 
 /// How long the example runs under the profiler, s.
 const SECONDS: u32 = 35;
-/// How long it runs to learn what a cure really brings, s, three times.
-const TRUTH_SECONDS: u32 = 3;
+/// How long it runs to learn what a cure really brings, s, four times.
+const TRUTH_SECONDS: u32 = 2;
 
 /// The demo's result.
 #[derive(Debug)]
@@ -76,8 +77,8 @@ pub fn run_demo(profile: &Path) -> anyhow::Result<Demo> {
 const JOBS: [&str; 3] = ["generate", "scramble", "checksum"];
 
 impl Demo {
-    /// What the profile predicts and what a cure really brings, as a text that ends in what to do
-    /// next.
+    /// What the profile predicts and what the cures really bring, as a text that ends in what to
+    /// do next.
     ///
     /// # Errors
     /// If the example does not run.
@@ -85,39 +86,44 @@ impl Demo {
         let Some(point) = analysis.points.first() else {
             return Ok(String::new());
         };
-        let hottest = point.lines.iter().max_by_key(|line| line.samples);
-        let best = point.lines.first();
-        let (Some(hottest), Some(best)) = (hottest, best) else {
-            return Ok(String::new());
-        };
         let program = &self.program.path;
-        eprintln!("coz-rs: now curing two lines for real, to see whether that is true");
+        eprintln!("coz-rs: curing each job for real, to see whether that is true");
         let plain = rate(program, TRUTH_SECONDS, None)?;
-        let mut text = String::from("Is it true? The demo has a cure for each of its lines:\n");
-        for (line, what) in [(hottest, "the hottest line"), (best, "the line to work on")] {
-            let Some(job) = job(line) else { continue };
+        let mut text = String::from(
+            "Is it true? The demo can cure each of its three jobs for real:\n\
+             job        samples   without its line   really cured\n",
+        );
+        for job in JOBS {
+            let lines = || point.lines.iter().filter(|line| is_of(line, job));
+            let share: f64 = lines().map(|line| line.sample_share).sum();
+            let main = lines().max_by_key(|line| line.samples);
+            let predicted = main
+                .and_then(|line| line.best)
+                .map(|best| percent(best.gain));
             let cured = rate(program, TRUTH_SECONDS, Some(job))?;
-            let predicted = line.best.map_or(0.0, |best| best.gain);
-            text.push_str(&format!(
-                "  {what} is in {job}: predicted {} % at best; cured for real: {} %\n",
-                percent(predicted),
+            let _ = writeln!(
+                text,
+                "{job:<10} {:>5} %   {:>14} %   {:>10} %",
+                percent(share),
+                predicted.as_deref().unwrap_or("?"),
                 percent(1.0 - plain / cured)
-            ));
-            if std::ptr::eq(hottest, best) {
-                break;
-            }
+            );
         }
-        text.push_str(&format!(
-            "Try it: {} --seconds 5 --fix checksum\n\
+        let _ = write!(
+            text,
+            "A cure makes a line cheaper, it does not take it away, so it gains at most what the \
+             profile says.\n\n\
+             Try it: {} --seconds 5 --fix checksum\n\
              Next, your own program: mark where a piece of work is done with a progress point and\n\
              run `coz-rs run -- ./app`.\n",
             program.display()
-        ));
+        );
         Ok(text)
     }
 }
 
-fn job(line: &LineEstimate) -> Option<&'static str> {
-    let function = line.function.as_deref()?;
-    JOBS.into_iter().find(|job| function.contains(job))
+fn is_of(line: &LineEstimate, job: &str) -> bool {
+    line.function
+        .as_deref()
+        .is_some_and(|function| function.contains(job))
 }
