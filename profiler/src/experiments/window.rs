@@ -22,6 +22,8 @@ pub const LATENCY_NAP: u64 = 1_000_000;
 const STALL: u64 = 400_000_000;
 /// A program that uses no CPU time is waited for less long, ns.
 const IDLE: u64 = 500_000_000;
+/// So is one that works but passes its point no more: pauses may be all that it feels, ns.
+const STANDSTILL: u64 = 1_000_000_000;
 /// A window that still waits for its closing visit after this many lengths is given up.
 const GIVE_UP: u64 = 4;
 
@@ -218,7 +220,11 @@ impl Meter {
             return opened.close(close, now, &terms.pairs);
         }
         let idle = now.samples == opened.after.samples;
-        let patience = if idle { IDLE } else { pacing::LONGEST };
+        let patience = match (visits, idle) {
+            (_, true) => IDLE,
+            (0, false) => STANDSTILL,
+            _ => pacing::LONGEST,
+        };
         if elapsed > terms.length.max(patience) * GIVE_UP {
             return Step::Void(match (visits, idle) {
                 (0, true) => Void::Idle,
