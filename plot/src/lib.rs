@@ -8,7 +8,7 @@ pub mod html;
 pub mod profile;
 pub mod record;
 pub mod safe_text;
-pub mod short_paths;
+pub mod short_names;
 pub mod source_text;
 pub mod text;
 pub mod writer;

@@ -78,12 +78,17 @@ pub(super) fn cumulative(t: f64, freedom: f64) -> f64 {
 
 /// The t that |T| stays below with probability 95 %; infinite without degrees of freedom.
 pub(super) fn t_95(freedom: f64) -> f64 {
+    t_quantile(0.05, freedom)
+}
+
+/// The t that |T| reaches with this probability; infinite without degrees of freedom.
+pub(super) fn t_quantile(probability: f64, freedom: f64) -> f64 {
     if freedom < 0.3 || freedom.is_nan() {
         return f64::INFINITY;
     }
     let freedom = freedom.min(1e6);
-    // The Cornish-Fisher expansion (A&S 26.7.5) to begin with, then Newton's steps on ln t, in
-    // which the tail is nearly straight.
+    // The Cornish-Fisher expansion (A&S 26.7.5) at 5 % to begin with, then Newton's steps on ln t,
+    // in which the tail is nearly straight.
     let x = 1.959_963_984_540_054_f64;
     let first = (x.powi(3) + x) / (4.0 * freedom);
     let second = (5.0 * x.powi(5) + 16.0 * x.powi(3) + 3.0 * x) / (96.0 * freedom.powi(2));
@@ -98,7 +103,7 @@ pub(super) fn t_95(freedom: f64) -> f64 {
         let tail = two_sided(t, freedom);
         let density = (normaliser - freedom.midpoint(1.0) * (t * t / freedom).ln_1p()).exp();
         let slope = -2.0 * density * t / tail;
-        let step = (tail.ln() - 0.05_f64.ln()) / slope;
+        let step = (tail.ln() - probability.ln()) / slope;
         t *= (-step).clamp(-1.0, 1.0).exp();
         if step.abs() < 1e-10 {
             break;
@@ -129,6 +134,11 @@ mod tests {
                 (two_sided(expected, freedom) - 0.05).abs() < 2e-6,
                 "{freedom}"
             );
+        }
+        assert!((t_quantile(0.001, 1e9) / 3.290_526_7 - 1.0).abs() < 1e-5);
+        for probability in [1e-9, 1e-4, 0.2] {
+            let t = t_quantile(probability, 20.0);
+            assert!((two_sided(t, 20.0) / probability - 1.0).abs() < 1e-6);
         }
         assert_eq!(t_95(0.0), f64::INFINITY);
         assert!(t_95(0.5) > 100.0);

@@ -250,7 +250,9 @@ fn analyse_point(point: &PointData, facts: &[Facts]) -> PointAnalysis {
         .map(|(_, evidence)| evidence.p_value)
         .collect();
     let flags = verdict::flags(&p_values);
+    let strictness = verdict::strictness(flags.iter().filter(|flag| **flag).count(), flags.len());
     for ((line, evidence), flagged) in judged.iter_mut().zip(flags) {
+        evidence.strictness = strictness;
         line.verdict = verdict::judge(evidence, flagged);
     }
     let evidence: Vec<(Evidence, Verdict)> = judged
@@ -363,6 +365,7 @@ fn estimate(line: &LineData, variances: &Shared, facts: &Facts) -> (LineEstimate
         rises: curve.as_ref().is_some_and(|curve| curve.rises),
         pairs: line.levels.iter().map(|level| level.pairs).sum(),
         seconds: line.seconds,
+        strictness: 1.0,
     };
     let estimate = LineEstimate {
         location: facts.location.clone(),

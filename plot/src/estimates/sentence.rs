@@ -2,6 +2,7 @@
 
 use super::{CurvePoint, LineEstimate, PointAnalysis, PointKind, Verdict};
 use crate::safe_text::one_line;
+use crate::short_names::short_function;
 
 /// A part as percent, with one digit after the point where it says something.
 #[must_use]
@@ -27,7 +28,9 @@ fn name(line: &LineEstimate) -> String {
     let location = one_line(&line.location);
     let short = location.rsplit('/').next().unwrap_or(&location);
     match &line.function {
-        Some(function) if !function.is_empty() => format!("{short} ({})", one_line(function)),
+        Some(function) if !function.is_empty() => {
+            format!("{short} ({})", one_line(&short_function(function)))
+        }
         _ => short.to_owned(),
     }
 }
@@ -125,10 +128,26 @@ fn others(point: &PointAnalysis) -> String {
         1 => text.push_str("; 1 other line is worth it"),
         worth => text.push_str(&format!("; {worth} other lines are worth it")),
     }
+    if let Some(hot) = hot_but_irrelevant(point) {
+        text.push_str(&format!(
+            "; leave {} alone, which has {} % of the samples and does not matter",
+            name(hot),
+            percent(hot.sample_share)
+        ));
+        return text;
+    }
     match count(Verdict::NoEffect) {
         0 => {}
         1 => text.push_str("; 1 line does not matter"),
         nothing => text.push_str(&format!("; {nothing} lines do not matter")),
     }
     text
+}
+
+/// The hottest line without effect, if an ordinary profiler would point at it.
+fn hot_but_irrelevant(point: &PointAnalysis) -> Option<&LineEstimate> {
+    const HOT: f64 = 0.1;
+    let hot = |line: &&LineEstimate| line.verdict == Verdict::NoEffect && line.sample_share >= HOT;
+    let by_share = |a: &&LineEstimate, b: &&LineEstimate| a.sample_share.total_cmp(&b.sample_share);
+    point.lines.iter().filter(hot).max_by(by_share)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::distributions::cumulative;
+use super::distributions::{cumulative, t_95, t_quantile};
 
 /// Program speedups within ± this are no effect.
 pub const NO_EFFECT: f64 = 0.02;
@@ -75,6 +75,8 @@ pub(super) struct Evidence {
     pub pairs: usize,
     /// Time spent on the line, s.
     pub seconds: f64,
+    /// How much farther from 0 than its interval an effect must be to be flagged, as lines are many.
+    pub strictness: f64,
 }
 
 /// Which hypotheses of no effect fall at a false discovery rate of 5 % (Y. Benjamini and
@@ -92,6 +94,13 @@ pub(super) fn flags(p_values: &[f64]) -> Vec<bool> {
         flags[*line] = true;
     }
     flags
+}
+
+/// How much wider than a 95 % interval the one is that decides on one more flag, when so many of so
+/// many lines are flagged.
+pub(super) fn strictness(flagged: usize, lines: usize) -> f64 {
+    let probability = FALSE_FLAGS * (flagged + 1) as f64 / lines.max(flagged + 1) as f64;
+    t_quantile(probability, 1e6) / t_95(1e6)
 }
 
 /// The verdict on a line, flagged or not.
@@ -121,8 +130,9 @@ fn more_seconds(evidence: &Evidence) -> Option<f64> {
     // The upper end may be cut off at 1.
     let half = evidence.gain - evidence.low;
     let size = evidence.gain.abs();
-    // Whichever comes first; 1 point is the worst case. A tenth is left for the correction.
-    let wanted = size.max(NO_EFFECT - size) * 0.9;
+    // Whichever comes first: off zero, by more if lines are many, or inside ±2 points. A tenth is
+    // left for luck.
+    let wanted = (size / evidence.strictness).max(NO_EFFECT - size) * 0.9;
     let times = (half / wanted).powi(2) - 1.0;
     let more = times.max(0.1) * evidence.seconds;
     (more.is_finite() && evidence.seconds > 0.0).then_some(more)
@@ -192,6 +202,7 @@ mod tests {
             rises: gain > 0.0,
             pairs: 12,
             seconds: 10.0,
+            strictness: 1.0,
         }
     }
 
@@ -205,6 +216,15 @@ mod tests {
         let flags = flags(&p);
         assert_eq!(flags.iter().filter(|flag| **flag).count(), 4);
         assert!(flags[..4].iter().all(|flag| *flag));
+    }
+
+    #[test]
+    fn more_lines_ask_for_more() {
+        assert!((strictness(0, 1) - 1.0).abs() < 1e-9);
+        // 0.05/100: 3.48 standard deviations.
+        assert!((strictness(0, 100) - 3.481 / 1.96).abs() < 1e-3);
+        assert!(strictness(9, 100) < strictness(0, 100));
+        assert!((strictness(3, 3) - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::estimates::{Analysis, LineEstimate, PointAnalysis, PointKind, Verdict, percent};
 use crate::safe_text::one_line;
-use crate::short_paths::shorten;
+use crate::short_names::shorten;
 
 /// Size of one plot.
 const PLOT: (f64, f64) = (300.0, 190.0);

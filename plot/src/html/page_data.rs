@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::estimates::Analysis;
 use crate::safe_text::one_line;
-use crate::short_paths::shorten;
+use crate::short_names::{short_function, shorten};
 use crate::source_text::Excerpt;
 
 /// So many lines get their source text: those that matter most.
@@ -79,6 +79,7 @@ pub(super) fn json(
 fn name_line(line: &mut Value, name: &str, file: &str, number: Option<u32>) {
     line["short"] = json!(name);
     line["short_file"] = json!(split(name).0);
+    line["short_function"] = json!(line["function"].as_str().map(short_function));
     line["file"] = json!(file);
     line["number"] = json!(number);
 }

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::estimates::{Analysis, LineEstimate, PointAnalysis, PointKind, Verdict, percent};
 use crate::safe_text::one_line;
-use crate::short_paths::shorten;
+use crate::short_names::{short_function, shorten};
 use table::{Cell, Column, cut, paint};
 
 /// How the text may look.
@@ -34,7 +34,7 @@ impl Default for Style {
     /// What a file or a pipe gets.
     fn default() -> Style {
         Style {
-            width: 100,
+            width: 120,
             colour: false,
             braille: false,
             lines: 20,
@@ -228,7 +228,7 @@ fn row(line: &LineEstimate, names: &HashMap<&str, String>) -> Vec<Cell> {
             .cloned()
             .unwrap_or_default()
             .into(),
-        one_line(line.function.as_deref().unwrap_or("")).into(),
+        one_line(&short_function(line.function.as_deref().unwrap_or(""))).into(),
         Cell { text: gain, style },
         reached.into(),
         at(0.25),
@@ -325,12 +325,15 @@ fn untried(analysis: &Analysis, style: &Style) -> String {
             Some(format!("{name} ({} %)", percent(line.sample_share)))
         })
         .collect();
-    let text = format!(
-        "Not tried so far: {} lines with {} % of the samples, among them {}.",
-        analysis.untried.len(),
-        percent(share),
-        first.join(", ")
-    );
+    let (count, among) = (analysis.untried.len(), first.join(", "));
+    let share = percent(share);
+    let text = match count {
+        1 => format!("Not tried so far: {among} of the samples."),
+        2..4 => format!("Not tried so far: {among}, in all {share} % of the samples."),
+        _ => format!(
+            "Not tried so far: {count} lines with {share} % of the samples, among them {among}."
+        ),
+    };
     format!("\n{}", wrap(&text, style.width))
 }
 
@@ -350,7 +353,11 @@ fn doubts(analysis: &Analysis, style: &Style) -> String {
 fn wrap(text: &str, width: usize) -> String {
     let mut wrapped = String::new();
     let mut used = 0;
-    for word in text.split_whitespace() {
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        // A percent sign stays with its number.
+        let sign = words.next_if(|next| next.starts_with('%'));
+        let word = sign.map_or(word.to_owned(), |sign| format!("{word} {sign}"));
         let wide = word.width();
         if used > 0 && used + 1 + wide > width {
             wrapped.push('\n');
@@ -359,7 +366,7 @@ fn wrap(text: &str, width: usize) -> String {
             wrapped.push(' ');
             used += 1;
         }
-        wrapped.push_str(word);
+        wrapped.push_str(&word);
         used += wide;
     }
     wrapped.push('\n');

@@ -66,7 +66,7 @@ function row(line, columns, range, hottest) {
   };
   const cells = {
     rank: () => line.rank + "",
-    place: () => [h("button", { type: "button", title: line.location }, line.short), h("span", { title: line.function }, line.function || "")],
+    place: () => [h("button", { type: "button", title: line.location }, line.short), h("span", { title: line.function }, line.short_function || "")],
     code: () => h("span", { class: "code-cell" }, codeOf(line)),
     hot: () => [h("span", { class: "hot-bar", width_px: Math.max(1, 52 * line.sample_share / hottest) }), percentUnit(line.sample_share)],
     matters: () => whisker(line, range),
@@ -77,7 +77,7 @@ function row(line, columns, range, hottest) {
     pairs: () => count(line.pairs),
   };
   return h("tr", { class: "tone-" + toneOf(line), "data-line": line.location, onclick: () => choose(line.location, true) },
-    columns.map((column) => h("td", { class: [column.right && "right", column.key === "place" && "place", column.key === "hot" && "hot"].filter(Boolean).join(" ") || undefined }, cells[column.key]())));
+    columns.map((column) => h("td", { class: [column.right && "right nowrap", column.key === "place" && "place", column.key === "hot" && "hot"].filter(Boolean).join(" ") || undefined }, cells[column.key]())));
 }
 
 function codeOf(line) {

@@ -29,7 +29,7 @@ function drawVerdict() {
   const tiles = [];
   if (first && first.best && (first.verdict === "worth-it" || first.verdict === "makes-it-slower")) {
     const best = first.best;
-    const places = [0.25, 0.5, best.speedup].filter((speedup, index, all) => all.indexOf(speedup) === index && speedup <= best.speedup);
+    const places = [0.25, 0.5].filter((speedup) => speedup <= 0.8 * best.speedup).concat(best.speedup);
     for (const speedup of places) {
       const place = at(first, speedup);
       if (place) tiles.push(h("div", { class: "tile" }, h("div", { class: "when" }, `${Math.round(speedup * 100)} % of its time cut`),

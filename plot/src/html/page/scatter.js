@@ -32,7 +32,7 @@ function drawScatter() {
     if (share <= top) guide.push(`${x(share)} ${y(share)}`);
   }
   parts.push(s("path", { d: "M" + guide.join("L"), class: "guide" }));
-  parts.push(s("text", { x: box.width - box.right - 6, y: y(0) + (y(bottom) - y(0) > 26 ? 18 : -8), "text-anchor": "end", class: "region" }, "hot, but does not matter"));
+  parts.push(s("text", { x: box.width - box.right - 6, y: box.height - box.bottom - 7, "text-anchor": "end", class: "region" }, "hot, but does not matter"));
   parts.push(s("text", { x: box.left + 8, y: box.top + 14, class: "region" }, "matters more than it is hot"));
   const taken = [];
   const order = [...lines].reverse();
