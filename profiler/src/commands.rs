@@ -59,15 +59,18 @@ fn profile(arguments: RunArguments) -> anyhow::Result<i32> {
     start_log(arguments.verbose);
     let finished = run(&arguments.options())?;
     report(&finished);
-    let code = if finished.nothing.is_some() {
-        NOTHING_LEARNED
-    } else {
-        0
+    let code = match (&finished.unwritten, &finished.nothing) {
+        (Some(_), _) => FAILED,
+        (None, Some(_)) => NOTHING_LEARNED,
+        (None, None) => 0,
     };
     end_like(finished.status, code)
 }
 
 fn report(finished: &Finished) {
+    if let Some(error) = &finished.unwritten {
+        eprintln!("coz-rs: {error}; make room, or run again with another -o");
+    }
     if let Some(nothing) = &finished.nothing {
         eprintln!("coz-rs: {nothing}");
         return;
@@ -77,12 +80,14 @@ fn report(finished: &Finished) {
     }
     let analysis = analyse(&finished.records);
     let text = text::summary(&analysis, &style(std::io::stderr()));
-    eprintln!(
-        "\n{}\ncoz-rs: wrote {}; see all of it with `{}`",
-        text.trim_end(),
-        finished.profile.display(),
-        next(&finished.profile)
-    );
+    eprintln!("\n{}", text.trim_end());
+    if finished.unwritten.is_none() {
+        eprintln!(
+            "coz-rs: wrote {}; see all of it with `{}`",
+            finished.profile.display(),
+            next(&finished.profile)
+        );
+    }
 }
 
 /// How text may look on a stream.

@@ -90,11 +90,6 @@ pub enum Doubt {
         /// Why.
         cause: &'static str,
     },
-    /// The profile could not be written to its end.
-    ProfileCut {
-        /// What the system said.
-        error: String,
-    },
 }
 
 impl Doubt {
@@ -117,7 +112,6 @@ impl Doubt {
             Doubt::SeveralProcesses { .. } => "several-processes",
             Doubt::VoidWindows { .. } => "void-windows",
             Doubt::NotRepeated { .. } => "not-repeated",
-            Doubt::ProfileCut { .. } => "profile-cut",
         }
     }
 
@@ -207,11 +201,6 @@ impl fmt::Display for Doubt {
                  where the work is done steadily."
             ),
             Doubt::NotRepeated { cause } => write!(f, "The program was not run again: {cause}."),
-            Doubt::ProfileCut { error } => write!(
-                f,
-                "Some of the profile was not written: {error}; make room and run again with \
-                 another -o."
-            ),
         }
     }
 }

@@ -1,8 +1,12 @@
 //! A directory of this run's own, for the socket; it goes when the run is over.
 
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 
 /// The directory, mode 0700.
 #[derive(Debug)]
@@ -47,5 +51,65 @@ impl Drop for PrivateDirectory {
     fn drop(&mut self) {
         // A directory that stays is a blemish, not an error.
         let _ = std::fs::remove_dir_all(&self.path);
+        if let Some(base) = self.path.parent() {
+            remove_abandoned(base);
+        }
+    }
+}
+
+/// Removes the directories of controllers that were killed: ours, with a socket that nobody
+/// listens to any more.
+fn remove_abandoned(base: &Path) {
+    let user = nix::unistd::geteuid().as_raw();
+    for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
+        let ours = entry.file_name().as_encoded_bytes().starts_with(b"coz-rs-")
+            && entry
+                .metadata()
+                .is_ok_and(|found| found.is_dir() && found.uid() == user);
+        if ours && is_abandoned(&entry.path().join("socket")) {
+            // Somebody else may be removing it too.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn is_abandoned(path: &Path) -> bool {
+    let Ok(address) = UnixAddr::new(path) else {
+        return false;
+    };
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let Ok(caller) = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None) else {
+        return false;
+    };
+    connect(caller.as_raw_fd(), &address) == Err(Errno::ECONNREFUSED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::socket::{Backlog, bind, listen};
+
+    #[test]
+    fn only_directories_that_nobody_listens_in_are_removed() {
+        let base = PrivateDirectory::make().unwrap();
+        let make = |name: &str, listens: bool| {
+            let place = base.path().join(name);
+            std::fs::create_dir(&place).unwrap();
+            let flags = SockFlag::SOCK_CLOEXEC;
+            let fd = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).unwrap();
+            let address = UnixAddr::new(&place.join("socket")).unwrap();
+            bind(fd.as_raw_fd(), &address).unwrap();
+            if listens {
+                listen(&fd, Backlog::new(1).unwrap()).unwrap();
+            }
+            (place, listens.then_some(fd))
+        };
+        let (dead, _) = make("coz-rs-dead", false);
+        let (alive, _listener) = make("coz-rs-alive", true);
+        let (other, _) = make("another", false);
+        std::fs::create_dir(base.path().join("coz-rs-new")).unwrap();
+        remove_abandoned(base.path());
+        assert!(!dead.exists());
+        assert!(alive.exists() && other.exists() && base.path().join("coz-rs-new").exists());
     }
 }

@@ -37,7 +37,7 @@ impl ProfileLog {
     pub fn append(&mut self, records: &[Record]) {
         self.records.extend_from_slice(records);
         if let Err(error) = self.writer.append(records) {
-            log::warn!("{error}");
+            log::debug!("{error}");
             self.failure.get_or_insert(error);
         }
     }

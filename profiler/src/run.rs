@@ -75,6 +75,8 @@ pub struct Finished {
     pub profile: PathBuf,
     /// What came into doubt.
     pub doubts: BTreeSet<Doubt>,
+    /// Why the profile is not whole, one sentence.
+    pub unwritten: Option<String>,
     /// Why nothing was learned.
     pub nothing: Option<NothingLearned>,
     /// What the user should know besides, one sentence each.
@@ -312,12 +314,9 @@ fn conclude(mut session: Session, status: ExitStatus, executable: &Executable) -
     let mut records: Vec<Record> = session.doubts.iter().map(Doubt::record).collect();
     records.extend(nothing.as_ref().map(NothingLearned::record));
     session.log.append(&records);
-    if let Some(error) = session.log.failure() {
-        let error = error.to_string();
-        session.doubts.insert(Doubt::ProfileCut { error });
-    }
     Finished {
         status,
+        unwritten: session.log.failure().map(ToString::to_string),
         nothing,
         notes: session.learned.missing_lines().map(str::to_owned).collect(),
         profile: session.log.path().to_owned(),

@@ -97,6 +97,22 @@ fn what_cannot_be_profiled_is_refused_before_it_starts() {
 }
 
 #[test]
+fn a_full_disk_is_our_failure_and_not_the_programs() {
+    let bench = Bench::new("full");
+    let output = bench
+        .run(&["-o", "/dev/full", "--", "echo", "done"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.stdout, b"done\n");
+    let output = bench
+        .run(&["-o", "/dev/full", "--", "sh", "-c", "exit 3"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
 fn without_a_point_nothing_is_learned_and_the_profile_says_so() {
     let bench = Bench::new("nothing");
     let output = bench.run(&["--", "true"]).output().unwrap();
