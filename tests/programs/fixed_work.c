@@ -38,5 +38,8 @@ int main(int count, char **words)
         pthread_create(threads + i, 0, worker, (void *)(intptr_t)times);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], 0);
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    printf("seconds %.6f\n", (double)(end.tv_sec - now.tv_sec) + (end.tv_nsec - now.tv_nsec) * 1e-9);
     return 0;
 }
