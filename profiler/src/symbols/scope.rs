@@ -173,7 +173,7 @@ mod tests {
         Scope::new(&owned(include), &owned(exclude), &owned(binaries)).unwrap()
     }
     const CRATE: &str =
-        "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/flate2-1.0.3/src/mem.rs";
+        "/home/me/.cargo/registry/src/index-0123456789abcdef/flate2-1.0.3/src/mem.rs";
     const CORE: &str = "/rustc/59807616e1a8f8b1/library/core/src/iter/range.rs";
 
     #[test]
