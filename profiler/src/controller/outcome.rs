@@ -33,6 +33,8 @@ pub struct Learned {
     points: BTreeMap<String, u64>,
     latency: BTreeMap<String, (u64, u64)>,
     with_points: BTreeSet<u32>,
+    /// The largest number of such processes in one run of the program.
+    most_with_points: usize,
     samples: u64,
     cut: u64,
     milliseconds: u64,
@@ -138,6 +140,12 @@ impl Learned {
         }
     }
 
+    /// One run of the program is over: processes of the next one do not wait for its own.
+    fn note_run_end(&mut self) {
+        self.most_with_points = self.most_with_points.max(self.with_points.len());
+        self.with_points.clear();
+    }
+
     /// Doubts that show only when everything is over.
     pub fn doubts(&self, doubts: &mut BTreeSet<Doubt>) {
         for problem in &self.problems {
@@ -149,9 +157,9 @@ impl Learned {
         if percent >= 5 {
             doubts.insert(Doubt::CutStacks { percent });
         }
-        if self.with_points.len() > 1 {
+        if self.most_with_points > 1 {
             doubts.insert(Doubt::SeveralProcesses {
-                count: self.with_points.len(),
+                count: self.most_with_points,
             });
         }
         for (name, (begins, ends)) in &self.latency {
@@ -247,6 +255,7 @@ impl Controller<'_> {
         }
         self.dismiss(all);
         let session = &mut *self.session;
+        session.learned.note_run_end();
         session.learned.milliseconds += ran / 1_000_000;
         let (read, lost) = self.attribution.totals();
         let percent = percent(lost, read + lost);
