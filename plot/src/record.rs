@@ -3,7 +3,8 @@
 //! The records named `startup`, `experiment`, `throughput-point`, `latency-point`, `samples` and
 //! `runtime` are those of Coz, so that its viewer opens our profiles; our further fields are ones
 //! that it ignores. That viewer warns of any other type of record, so what only we have to say
-//! travels inside types that it skips: the session in a `startup`, a doubt in a `shutdown`.
+//! travels inside types that it skips: the session in a `startup`, a doubt or a slowdown in a
+//! `shutdown`.
 //! All times are nanoseconds.
 
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,12 @@ pub enum Record {
         difference: i64,
         /// Mean of begins minus ends over the window, weighted by virtual time (L of Little's law).
         mean_in_flight: Option<f64>,
+    },
+    /// One comparison of windows in which all threads were slowed down, and no line sped up, with
+    /// windows in which nothing was done.
+    Slowdown {
+        /// What it did to each progress point.
+        points: Vec<SlowdownPoint>,
     },
     /// Samples that belong to one line since the last such record of the line.
     Samples {
@@ -123,9 +130,35 @@ pub struct Experiment {
     /// Samples of all threads in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
+    /// Time that threads could run and had no processor, as part of the window's wall time; summed
+    /// over threads, so it may exceed 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<f64>,
+    /// Part of the machine's processor time that the hypervisor gave to others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen: Option<f64>,
+    /// End to end: by how many bytes the run's stack was moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<u64>,
     /// Per throughput point: the visit-to-visit stretches, as `duration` is common to all points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<PointEdges>,
+}
+
+/// What slowing all threads down did to one progress point.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SlowdownPoint {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a latency pair (whose begins were counted).
+    #[serde(default)]
+    pub latency: bool,
+    /// Virtual time per visit without, ns.
+    pub plain: f64,
+    /// Virtual time per visit while slowed down, ns.
+    pub slowed: f64,
+    /// Part of the wall time that was pauses.
+    pub paused: f64,
 }
 
 /// The exact stretch between the first and the last visit of one point seen inside a window.
@@ -188,6 +221,8 @@ enum Line {
         time: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         doubt: Option<DoubtLine>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slowdown: Option<Vec<SlowdownPoint>>,
     },
 }
 
@@ -246,11 +281,18 @@ impl From<Record> for Line {
                     text,
                     location,
                 }),
+                slowdown: None,
+            },
+            Record::Slowdown { points } => Line::Shutdown {
+                time: None,
+                doubt: None,
+                slowdown: Some(points),
             },
             Record::Runtime { time } => Line::Runtime { time },
             Record::Shutdown { time } => Line::Shutdown {
                 time: Some(time),
                 doubt: None,
+                slowdown: None,
             },
         }
     }
@@ -298,6 +340,10 @@ impl From<Line> for Record {
                 text: doubt.text,
                 location: doubt.location,
             },
+            Line::Shutdown {
+                slowdown: Some(points),
+                ..
+            } => Record::Slowdown { points },
             Line::Shutdown { time, .. } => Record::Shutdown {
                 time: time.unwrap_or(0),
             },
@@ -331,6 +377,9 @@ mod tests {
                 wall: Some(6),
                 start: Some(0),
                 samples: Some(9),
+                waited: Some(0.5),
+                stolen: Some(0.0),
+                layout: Some(16),
                 edges: vec![PointEdges {
                     name: "p".to_owned(),
                     visits: 4,
@@ -358,6 +407,15 @@ mod tests {
                 doubt: "timer-sampler".to_owned(),
                 text: "The timer sampler ran.".to_owned(),
                 location: None,
+            },
+            Record::Slowdown {
+                points: vec![SlowdownPoint {
+                    name: "p".to_owned(),
+                    latency: true,
+                    plain: 1.0,
+                    slowed: 1.5,
+                    paused: 0.25,
+                }],
             },
             Record::Runtime { time: 8 },
             Record::Shutdown { time: 9 },

@@ -66,7 +66,7 @@ pub enum Doubt {
         /// The latency point.
         name: String,
     },
-    /// Latencies as short as the time between two looks at them.
+    /// Latencies as short as the time between two looks at them, with visits that bear no stamp.
     ShortLatency {
         /// The latency point.
         name: String,
@@ -186,9 +186,9 @@ impl fmt::Display for Doubt {
             ),
             Doubt::ShortLatency { name } => write!(
                 f,
-                "`{name}` takes a few milliseconds or less, too short to watch how many are in \
-                 flight, so its gains are rough; put begin and end around more work, or believe \
-                 a throughput point instead."
+                "`{name}` takes a few milliseconds or less and its begins and ends could not be \
+                 timed, so its gains are rough; build the program with coz-rs's own coz.h or \
+                 macros, which let them be timed."
             ),
             Doubt::SeveralProcesses { count } => write!(
                 f,

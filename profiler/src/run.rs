@@ -11,7 +11,9 @@ use rand::RngExt as _;
 
 use crate::clock::now;
 use crate::commands::in_one_sentence;
-use crate::controller::{Controller, End, Knowledge, Learned, Plan, Session, StatusLine};
+use crate::controller::{
+    Controller, End, Knowledge, Learned, Plan, Session, Slowdowns, StatusLine,
+};
 use crate::doubt::{Doubt, NothingLearned};
 use crate::experiments::choice::Chooser;
 use crate::experiments::pacing;
@@ -137,6 +139,7 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         status: StatusLine::new(),
         learned: Learned::new(terms.exclude_kernel),
         knowledge: Knowledge::default(),
+        slowdowns: Slowdowns::default(),
     };
     if let Some(cause) = cause {
         eprintln!("coz-rs: the timer sampler runs: {cause}");

@@ -16,6 +16,8 @@
  * Each is a statement and takes a semicolon. Names are strings that are never freed; they are read
  * on the first visit of each place only. Points with one name and kind are one counter.
  *
+ * Where the profiler exports _coz_rs_visit, it is called for begins and ends, which it then can time.
+ *
  * Without the profiler a visit is one load and one branch. The header needs no link flag and no
  * feature macro; it works in gnu89 to C23 and C++98 to C++23, in any number of units and threads.
  * On systems other than Linux, and with compilers that lack GNU attributes, it does nothing.
@@ -50,6 +52,7 @@ struct coz_rs_counter {
 /* One place in the program; starts as zeros. */
 struct coz_rs_place {
     struct coz_rs_counter *counter;
+    void *visit; /* _coz_rs_visit, of begins and ends */
     int state;
 };
 
@@ -77,6 +80,8 @@ coz_rs_find(struct coz_rs_place *place, int kind, const char *name)
         __builtin_memcpy(&get_counter, &address, sizeof address);
         counter = get_counter(kind, name);
     }
+    if (counter && kind != COZ_RS_THROUGHPUT)
+        __atomic_store_n(&place->visit, coz_rs_exported("_coz_rs_visit"), __ATOMIC_RELAXED);
     __atomic_store_n(&place->counter, counter, __ATOMIC_RELAXED);
     /* Release: partner of the Acquire in coz_rs_visit. */
     __atomic_store_n(&place->state, counter ? COZ_RS_PRESENT : COZ_RS_ABSENT, __ATOMIC_RELEASE);
@@ -87,12 +92,18 @@ static __inline__ __attribute__((unused)) void
 coz_rs_visit(struct coz_rs_place *place, int kind, const char *name)
 {
     struct coz_rs_counter *counter;
+    void *visit;
     /* Acquire: partner of the Release in coz_rs_find, which another thread may have run. A second
      * load rather than a fence, which the thread sanitizer does not know. */
     if (__atomic_load_n(&place->state, __ATOMIC_ACQUIRE) == COZ_RS_UNKNOWN)
         coz_rs_find(place, kind, name);
     counter = __atomic_load_n(&place->counter, __ATOMIC_RELAXED);
-    if (counter)
+    visit = __atomic_load_n(&place->visit, __ATOMIC_RELAXED);
+    if (counter && visit) {
+        void (*call)(struct coz_rs_counter *);
+        __builtin_memcpy(&call, &visit, sizeof visit);
+        call(counter);
+    } else if (counter)
         __atomic_fetch_add(&counter->count, 1, __ATOMIC_RELAXED);
 }
 

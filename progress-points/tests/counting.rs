@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use support::{fake_runtime, run_under, scratch, succeed};
+use support::{fake_runtime, fake_runtime_with, run_under, scratch, succeed};
 
 fn visits() -> PathBuf {
     let package = support::package();
@@ -85,6 +85,22 @@ fn visits_are_counted_once_each() {
         "asked {} times",
         counts["0 asked"]
     );
+}
+
+/// It counts them itself, so they must not be counted twice.
+#[test]
+fn a_runtime_that_times_begins_and_ends_is_called_for_each() {
+    let plain = run_under(&fake_runtime(), &mut Command::new(visits())).1;
+    let runtime = fake_runtime_with(&["-DVISITS"]);
+    let mut timed = run_under(&runtime, &mut Command::new(visits())).1;
+    let pairs: u64 = plain
+        .iter()
+        .filter(|(name, _)| name.starts_with("2 ") || name.starts_with("3 "))
+        .map(|(_, count)| count)
+        .sum();
+    assert_eq!(timed.remove("0 called"), Some(pairs));
+    timed.insert("0 asked".to_owned(), plain["0 asked"]);
+    assert_eq!(timed, plain);
 }
 
 #[test]

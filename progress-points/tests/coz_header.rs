@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{fake_runtime, run_under, scratch, succeed};
+use support::{fake_runtime, fake_runtime_with, run_under, scratch, succeed};
 
 const C: [&str; 5] = ["c99", "c11", "c17", "c2x", "gnu89"];
 const CPP: [&str; 6] = ["c++98", "c++11", "c++14", "c++17", "c++20", "c++2b"];
@@ -119,6 +119,16 @@ fn cpp_dialects() {
     for compiler in compilers(["g++", "clang++"]) {
         all_dialects(compiler, &CPP, "c++");
     }
+}
+
+#[test]
+fn a_runtime_that_times_begins_and_ends_is_called_for_each() {
+    let program = build("cc", &["-std=gnu89", "-O2"], &scratch("timed"));
+    let runtime = fake_runtime_with(&["-DVISITS"]);
+    let (_, mut counts) = run_under(&runtime, &mut Command::new(&program));
+    assert_eq!(counts.remove("0 called"), Some(8000));
+    counts.remove("0 asked");
+    assert_eq!(counts, expected(false));
 }
 
 /// Before glibc 2.34 dlsym is in libdl, which nobody asked for: the reference must be weak.

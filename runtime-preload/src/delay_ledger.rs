@@ -37,10 +37,11 @@ impl Account<'_> {
     }
 
     /// Credits a hit: all other threads owe `credit` more (unless G is ahead of this thread).
-    pub fn credit(&self, credit: u64) {
+    /// Returns by how much G grew.
+    pub fn credit(&self, credit: u64) -> u64 {
         let local = self.local.load(Relaxed).saturating_add(credit);
         self.local.store(local, Relaxed);
-        self.global.fetch_max(local, Relaxed);
+        local.saturating_sub(self.global.fetch_max(local, Relaxed))
     }
 
     /// What the thread owes now, after using up what it prepaid.

@@ -13,7 +13,7 @@ pub const MAGIC: u64 = 0x434f_5a52_5300_0001;
 /// Progress points a process may have.
 pub const MAX_COUNTERS: usize = 512;
 /// Bytes of a progress point's name, NUL-padded; longer names are cut.
-pub const NAME_BYTES: usize = 168;
+pub const NAME_BYTES: usize = 200;
 /// Threads alive at once that have a ledger of their own.
 pub const MAX_THREADS: usize = 4096;
 /// Address ranges of one selected line.
@@ -166,6 +166,14 @@ pub struct Counter {
     pub kind: AtomicU32,
     /// Bytes of the name.
     pub name_len: AtomicU32,
+    /// Of a begin or an end: the sum of `count` × dG over the growth of G, ns, modulo 2^64.
+    pub over_g: AtomicU64,
+    /// Visits that were stamped, begun and
+    pub stamps_begun: AtomicU64,
+    /// done: equal while none is under way.
+    pub stamps_done: AtomicU64,
+    /// Sum of the stamps, ns modulo 2^64: the wall time of a visit minus the pauses of its thread.
+    pub stamps: AtomicU64,
     /// The name, as bytes in native order.
     pub name: [AtomicU64; NAME_BYTES / 8],
 }
@@ -180,6 +188,10 @@ pub const SPARE_COUNTER: Counter = Counter {
     backoff: AtomicU64::new(0),
     kind: AtomicU32::new(0),
     name_len: AtomicU32::new(0),
+    over_g: AtomicU64::new(0),
+    stamps_begun: AtomicU64::new(0),
+    stamps_done: AtomicU64::new(0),
+    stamps: AtomicU64::new(0),
     name: [const { AtomicU64::new(0) }; NAME_BYTES / 8],
 };
 
@@ -296,7 +308,7 @@ const _: () = {
     assert!(size_of::<Header>() == 128);
     assert!(offset_of!(Region, global) == 128);
     assert!(offset_of!(Header, deadline) == 32);
-    assert!(size_of::<Counter>() == 192);
+    assert!(size_of::<Counter>() == 256);
     assert!(offset_of!(Counter, count) == 0);
     assert!(offset_of!(Counter, backoff) == 8);
     assert!(size_of::<Sample>() == 512);

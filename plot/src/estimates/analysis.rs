@@ -80,6 +80,9 @@ pub struct PointAnalysis {
     pub visits: u64,
     /// Windows that could not be used: without a visit, or without their other half.
     pub unused_windows: usize,
+    /// Its work comes by the clock or from another process, so virtual time does not hold for it:
+    /// throughput is that of wall time, and latencies are no ground for advice.
+    pub by_the_clock: bool,
     /// The lines, those that matter most first.
     pub lines: Vec<LineEstimate>,
 }

@@ -14,8 +14,11 @@
 //! windows: 20,000 records take some milliseconds.
 
 mod analysis;
+mod arrivals;
 mod curve;
 mod distributions;
+mod disturbed;
+mod doubts;
 mod line;
 mod sentence;
 mod tally;
@@ -27,7 +30,9 @@ use crate::record::Record;
 pub use analysis::{
     Analysis, DoubtNote, Level, LineEstimate, PointAnalysis, PointKind, UntriedLine,
 };
+use arrivals::Arrivals;
 pub use curve::{Curve, CurvePoint};
+use disturbed::Disturbances;
 use line::{estimate, observed};
 pub use sentence::percent;
 use tally::{Facts, Tally};
@@ -42,7 +47,9 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Analyses the records of one or more runs.
 #[must_use]
 pub fn analyse(records: &[Record]) -> Analysis {
-    let gathered = windows::gather(records);
+    let arrivals = Arrivals::of(records);
+    let disturbances = Disturbances::of(records);
+    let gathered = windows::gather(records, &arrivals, &disturbances);
     let tally = Tally::of(records);
     let facts: Vec<Facts> = gathered
         .locations
@@ -91,6 +98,10 @@ pub fn analyse(records: &[Record]) -> Analysis {
             location: None,
         });
     }
+    analysis.doubts.extend(doubts::of_points(&analysis.points));
+    analysis
+        .doubts
+        .extend(doubts::of_disturbances(&disturbances));
     for point in &mut analysis.points {
         point.sentence = sentence::verdict(point);
     }
@@ -131,6 +142,13 @@ fn analyse_point(point: &PointData, facts: &[Facts]) -> PointAnalysis {
     for (line, open) in lines.iter_mut().zip(verdict::openness(&evidence)) {
         line.open = open;
     }
+    if point.by_the_clock && point.kind == PointKind::Latency {
+        // Virtual time does not hold: whatever was found is no ground for advice, nor for more.
+        for line in &mut lines {
+            line.verdict = Verdict::Undecided { more_seconds: None };
+            line.open = 0.0;
+        }
+    }
     lines.sort_by(rank);
     PointAnalysis {
         name: point.name.clone(),
@@ -139,6 +157,7 @@ fn analyse_point(point: &PointData, facts: &[Facts]) -> PointAnalysis {
         period: Some(point.period).filter(|period| period.is_finite()),
         visits: point.visits,
         unused_windows: point.unused,
+        by_the_clock: point.by_the_clock,
         lines,
     }
 }

@@ -61,6 +61,20 @@ impl Words {
 
 pub(super) fn verdict(point: &PointAnalysis) -> String {
     let words = Words::of(point);
+    if point.by_the_clock {
+        return match point.kind {
+            PointKind::Throughput => format!(
+                "The work of `{}` comes by the clock or from another process, so no line makes \
+                 more of it.",
+                one_line(&point.name)
+            ),
+            PointKind::Latency => format!(
+                "Nothing can be said of `{}`: its work comes by the clock or from another \
+                 process, where virtual time does not hold.",
+                one_line(&point.name)
+            ),
+        };
+    }
     let Some(line) = point.lines.first() else {
         return "No experiment was completed, so nothing is known yet.".to_owned();
     };

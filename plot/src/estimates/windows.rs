@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 
 use super::PointKind;
+use super::arrivals::Arrivals;
+use super::disturbed::Disturbances;
 use crate::record::{Experiment, PointEdges, Record};
 
 /// Steps of the speedup that are told apart.
@@ -51,6 +53,8 @@ pub(super) struct PointData {
     pub lines: Vec<LineData>,
     /// Period in the baseline windows, ns.
     pub period: f64,
+    /// Its work comes by the clock: a period is wall time per visit.
+    pub by_the_clock: bool,
     /// Windows that had no visit or no baseline.
     pub unused: usize,
     pub visits: u64,
@@ -105,7 +109,11 @@ impl<'a> Numbers<'a> {
 }
 
 /// Gathers all records.
-pub(super) fn gather(records: &[Record]) -> Gathered {
+pub(super) fn gather(
+    records: &[Record],
+    arrivals: &Arrivals<'_>,
+    disturbances: &Disturbances,
+) -> Gathered {
     let mut lines = Numbers::default();
     let mut points: Vec<(&str, PointKind, Vec<Window>, usize, u64)> = Vec::new();
     let mut by_point: HashMap<(&str, PointKind), usize> = HashMap::new();
@@ -146,7 +154,11 @@ pub(super) fn gather(records: &[Record]) -> Gathered {
             next
         });
         let (_, _, windows, unused, visits) = &mut points[number];
-        match ratio(experiment, record) {
+        if disturbances.leave_out(experiment) {
+            *unused += 1;
+            continue;
+        }
+        match ratio(experiment, record, arrivals.by_the_clock(name, kind)) {
             Some((numerator, denominator, seen)) => {
                 *visits += seen;
                 windows.push(Window {
@@ -169,7 +181,9 @@ pub(super) fn gather(records: &[Record]) -> Gathered {
     gathered.points = points
         .into_iter()
         .map(|(name, kind, windows, unused, visits)| {
-            point_data(name, kind, windows, unused, visits)
+            let mut point = point_data(name, kind, windows, unused, visits);
+            point.by_the_clock = arrivals.by_the_clock(name, kind);
+            point
         })
         .collect();
     gathered
@@ -180,12 +194,17 @@ fn step(speedup: f64) -> u32 {
 }
 
 /// Numerator and denominator of the period of the point in the window, and the visits.
-fn ratio(experiment: &Experiment, point: &Record) -> Option<(f64, f64, u64)> {
+fn ratio(experiment: &Experiment, point: &Record, by_the_clock: bool) -> Option<(f64, f64, u64)> {
     let positive = |edges: &&PointEdges| edges.visits > 0 && edges.duration > 0;
     let (numerator, denominator, visits) = match point {
         Record::ThroughputPoint { name, delta } => {
             let edges = experiment.edges.iter().find(|edges| edges.name == *name);
+            let wall = experiment.wall.unwrap_or(experiment.duration);
             match edges.filter(positive) {
+                Some(edges) if by_the_clock => {
+                    (edges.wall as f64, edges.visits as f64, edges.visits)
+                }
+                None if by_the_clock => (wall as f64, *delta as f64, *delta),
                 Some(edges) => (edges.duration as f64, edges.visits as f64, edges.visits),
                 None => (experiment.duration as f64, *delta as f64, *delta),
             }
@@ -230,6 +249,7 @@ fn point_data(
         kind,
         lines: Vec::new(),
         period: numerator / denominator,
+        by_the_clock: false,
         unused,
         visits,
     };

@@ -9,7 +9,7 @@ use crate::experiments::observation::Observation;
 use crate::experiments::pacing::VisitRates;
 use crate::line_tally::LineTally;
 use crate::symbols::{Owner, Scope, Symbols};
-use crate::targets::shared_region::{PointKind, Sample, TableToPublish};
+use crate::targets::shared_region::{Flow, PointKind, Sample, TableToPublish};
 use crate::targets::target::Target;
 
 /// Modules are looked at again this often at most, when code of an unknown one was sampled.
@@ -72,7 +72,7 @@ impl Attribution {
         self.hold(target);
         target.find_points();
         let seen = self.by_target.entry(target.number).or_default();
-        seen.rates.observe(&observe(target));
+        seen.rates.observe(&observe(target, &[]));
         if seen.held.is_empty() {
             return;
         }
@@ -200,8 +200,8 @@ fn renew_modules(target: &mut Target, doubts: &mut BTreeSet<Doubt>) {
 /// Longest time that reading the counters may take, ns; else we were interrupted meanwhile.
 const AT_ONCE: u64 = 30_000;
 
-/// What is to be seen of a target now.
-pub(super) fn observe(target: &Target) -> Observation {
+/// What is to be seen of a target now; `pairs` are begin and end of its latency points.
+pub(super) fn observe(target: &Target, pairs: &[(usize, usize)]) -> Observation {
     let mut observation = Observation::default();
     for _ in 0..4 {
         let before = now();
@@ -209,12 +209,18 @@ pub(super) fn observe(target: &Target) -> Observation {
         observation.counts.clear();
         let visits = (0..target.points.len()).map(|point| target.region.visits(point));
         observation.counts.extend(visits);
+        observation.flows.clear();
+        let flow = |point: usize| target.region.flow(point);
+        let flows = pairs.iter().map(|(begin, end)| (flow(*begin), flow(*end)));
+        observation.flows.extend(flows);
         let after = now();
         observation.time = before + (after - before) / 2;
         observation.g = ledgers.g;
         observation.hits = ledgers.hits;
         observation.samples = ledgers.samples;
-        if after - before < AT_ONCE {
+        let whole = |flow: &Flow| flow.stamped.is_some();
+        let mut flows = observation.flows.iter();
+        if after - before < AT_ONCE && flows.all(|(begin, end)| whole(begin) && whole(end)) {
             break;
         }
     }

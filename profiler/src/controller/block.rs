@@ -3,13 +3,18 @@
 use coz_rs_plot::record::{Experiment, PointEdges, Record};
 
 use super::attribution::{latency_pairs, may_bound, observe};
+use super::slowdown::{self, Slowing};
 use super::{Controller, DEADLINE, Phase};
 use crate::clock::now;
 use crate::doubt::Doubt;
 use crate::experiments::choice::{Candidate, LEVELS, Order, STEP};
+use crate::experiments::in_flight::Integral;
+use crate::experiments::observation::Observation;
 use crate::experiments::window::{LATENCY_NAP, Measured, Meter, Step, Terms};
 use crate::line_tally::LineNumber;
+use crate::run::PERIOD;
 use crate::symbols::LineId;
+use crate::targets::processor_wait::{ProcessorWait, Waited};
 use crate::targets::shared_region::{PlanToPublish, PointKind};
 use crate::targets::target::Target;
 use coz_rs_runtime_preload::layout::MAX_RANGES;
@@ -36,35 +41,67 @@ pub(super) struct Block {
     speedup: f64,
     order: Order,
     terms: Terms,
-    pairs: Vec<String>,
+    /// Name, begin and end of each latency point.
+    pairs: Vec<(String, (usize, usize))>,
     measured: Vec<Measured>,
+    /// What else happened to the machine in each measured window.
+    waited: Vec<Waited>,
     meter: Option<Meter>,
+    wait: ProcessorWait,
+    /// All threads are slowed down in place of a line sped up.
+    slows: bool,
+    slowing: Option<Slowing>,
 }
 
 /// A latency shorter than this many looks at it is doubtful.
 const LOOKS: f64 = 5.0;
 
-/// The doubt about a latency point whose latency is short.
-fn short_latency(record: &Record, measured: &[Measured]) -> Option<Doubt> {
-    let Record::LatencyPoint {
-        name,
-        arrivals,
-        mean_in_flight,
-        ..
-    } = record
-    else {
-        return None;
-    };
-    let window = measured.first()?;
-    let latency = (*mean_in_flight)? * window.duration as f64 / (*arrivals).max(1) as f64;
-    let short = *arrivals > 0 && latency < LOOKS * LATENCY_NAP as f64;
-    short.then(|| Doubt::ShortLatency { name: name.clone() })
+/// The doubt about a latency point whose latency is short and was polled.
+fn short_latency(name: &str, arrivals: u64, in_flight: Integral) -> Option<Doubt> {
+    let latency = in_flight.value / arrivals.max(1) as f64;
+    let short = arrivals > 0 && !in_flight.stamped && latency < LOOKS * LATENCY_NAP as f64;
+    short.then(|| Doubt::ShortLatency {
+        name: name.to_owned(),
+    })
 }
 
 /// Lets a target run without pauses and without bookkeeping.
 pub(super) fn release(target: &Target) {
     target.region.set_active(false);
     target.region.set_deadline(0);
+}
+
+impl Block {
+    /// How long to wait at most.
+    fn step(&self, wait: u64) -> u64 {
+        if self.slowing.is_some() {
+            wait.min(slowdown::STEP)
+        } else {
+            wait
+        }
+    }
+
+    /// CPU time per wall time in the baseline windows.
+    fn load(&self) -> f64 {
+        let windows = self.order.windows().iter().zip(&self.measured);
+        let baselines = || windows.clone().filter(|(at, _)| !**at);
+        let samples: u64 = baselines().map(|(_, measured)| measured.samples).sum();
+        let wall: u64 = baselines().map(|(_, measured)| measured.wall).sum();
+        samples as f64 * PERIOD as f64 / wall.max(1) as f64
+    }
+
+    pub(super) fn order(&self) -> Order {
+        self.order
+    }
+
+    pub(super) fn measured(&self) -> &[Measured] {
+        &self.measured
+    }
+
+    fn observe(&self, target: &Target) -> Observation {
+        let pairs: Vec<_> = self.pairs.iter().map(|(_, pair)| *pair).collect();
+        observe(target, &pairs)
+    }
 }
 
 impl Controller<'_> {
@@ -121,11 +158,15 @@ impl Controller<'_> {
                 longest_lead_in: LONGEST_LEAD_IN,
                 point: pace.point,
                 length: pace.length,
-                pairs: pairs.iter().map(|(_, pair)| *pair).collect(),
+                pairs: pairs.len(),
             },
-            pairs: pairs.into_iter().map(|(name, _)| name).collect(),
+            pairs,
             measured: Vec::new(),
+            waited: Vec::new(),
             meter: None,
+            wait: ProcessorWait::default(),
+            slows: self.session.slowdowns.wanted(&target.executable),
+            slowing: None,
         }))
     }
 
@@ -217,7 +258,7 @@ impl Controller<'_> {
         target.region.publish_plan(&PlanToPublish {
             window: self.next_window,
             line,
-            speedup: if at_speedup == Some(&true) {
+            speedup: if at_speedup == Some(&true) && !block.slows {
                 block.speedup
             } else {
                 0.0
@@ -232,8 +273,11 @@ impl Controller<'_> {
             block.terms.lead_in = LEAD_IN;
             block.terms.lead_in_samples = 0;
         }
-        block.meter = Some(Meter::new(block.terms.clone(), observe(target)));
-        block.terms.lead_in.min(LEAD_IN)
+        block.wait = ProcessorWait::read(target.pid);
+        let slows = at_speedup == Some(&true) && block.slows;
+        block.slowing = slows.then(|| Slowing { since: now() });
+        block.meter = Some(Meter::new(block.terms.clone(), block.observe(target)));
+        block.step(LEAD_IN)
     }
 
     /// Observes the block's window; how long to wait for the next time, ns.
@@ -250,7 +294,10 @@ impl Controller<'_> {
             self.look_around();
             return self.next_experiment();
         }
-        let observation = observe(target);
+        if let Some(slowing) = &mut block.slowing {
+            slowing.go_on(target, now());
+        }
+        let observation = block.observe(target);
         target.region.set_deadline(observation.time + DEADLINE);
         let Some(meter) = &mut block.meter else {
             return self.next_experiment();
@@ -261,6 +308,7 @@ impl Controller<'_> {
                 if wait > 4_000_000 {
                     self.attribution.hold(target);
                 }
+                let wait = block.step(wait);
                 self.phase = Phase::Experiment(block);
                 wait
             }
@@ -276,6 +324,8 @@ impl Controller<'_> {
                 }
                 self.void_in_a_row = 0;
                 block.measured.push(measured);
+                let waited = ProcessorWait::read(target.pid).since(&block.wait);
+                block.waited.push(waited);
                 if block.measured.len() < block.order.windows().len() {
                     let wait = self.put_in_force(&mut block);
                     self.phase = Phase::Experiment(block);
@@ -297,14 +347,30 @@ impl Controller<'_> {
         else {
             return;
         };
-        let mut records = Vec::new();
-        for (at_speedup, measured) in block.order.windows().iter().zip(&block.measured) {
-            let speedup = if *at_speedup { block.speedup } else { 0.0 };
-            records.extend(self.window_records(block, target, speedup, measured));
+        let busy = self.attribution.busy_threads(target.number);
+        let program = &target.executable;
+        let slowdowns = &mut self.session.slowdowns;
+        slowdowns.note(program, block.load(), busy, block.slows);
+        if block.slows {
+            let record = slowdown::record(block, target);
+            log::debug!(
+                "block {}: all threads slowed down: {record:?}",
+                block.number
+            );
+            self.session.log.append(&[record]);
+            return;
         }
-        for record in &records {
-            if let Some(doubt) = short_latency(record, &block.measured) {
-                self.session.doubts.insert(doubt);
+        let mut records = Vec::new();
+        let windows = block.order.windows().iter().zip(&block.measured);
+        for ((at_speedup, measured), waited) in windows.zip(&block.waited) {
+            let speedup = if *at_speedup { block.speedup } else { 0.0 };
+            records.extend(self.window_records(block, target, speedup, measured, *waited));
+        }
+        for measured in &block.measured {
+            for ((name, (begin, _)), in_flight) in block.pairs.iter().zip(&measured.in_flight) {
+                let arrivals = measured.visits.get(*begin).copied().unwrap_or(0);
+                let doubt = short_latency(name, arrivals, *in_flight);
+                self.session.doubts.extend(doubt);
             }
         }
         self.session.log.append(&records);
@@ -330,6 +396,7 @@ impl Controller<'_> {
         target: &Target,
         speedup: f64,
         measured: &Measured,
+        waited: Waited,
     ) -> Vec<Record> {
         let throughput = |(_, point): &(usize, &crate::targets::target::Point)| {
             point.kind == PointKind::Throughput
@@ -353,6 +420,9 @@ impl Controller<'_> {
             wall: Some(measured.wall),
             start: Some(measured.start.saturating_sub(self.started)),
             samples: Some(measured.samples),
+            waited: waited.waited,
+            stolen: waited.stolen,
+            layout: None,
             edges: edges.collect(),
         })];
         let visits = |point: usize| measured.visits.get(point).copied().unwrap_or(0);
@@ -360,14 +430,16 @@ impl Controller<'_> {
             name: point.name.clone(),
             delta: visits(index),
         }));
-        for (number, (name, (begin, end))) in block.pairs.iter().zip(&block.terms.pairs).enumerate()
-        {
+        for (number, (name, (begin, end))) in block.pairs.iter().enumerate() {
             records.push(Record::LatencyPoint {
                 name: name.clone(),
                 arrivals: visits(*begin),
                 departures: visits(*end),
                 difference: measured.differences.get(number).copied().unwrap_or(0),
-                mean_in_flight: measured.in_flight.get(number).copied(),
+                // Over the same visits as the arrivals, whose stretch is not quite the window's:
+                // what counts is the product.
+                mean_in_flight: (measured.in_flight.get(number))
+                    .map(|in_flight| in_flight.value / measured.duration.max(1) as f64),
             });
         }
         records

@@ -5,6 +5,7 @@ mod attribution;
 mod block;
 mod knowledge;
 mod outcome;
+mod slowdown;
 mod status_line;
 
 use std::collections::BTreeSet;
@@ -31,6 +32,7 @@ use block::Block;
 
 pub use knowledge::Knowledge;
 pub use outcome::{End, Learned};
+pub use slowdown::Slowdowns;
 pub use status_line::StatusLine;
 
 /// What the user decided about experiments.
@@ -67,6 +69,8 @@ pub struct Session {
     pub learned: Learned,
     /// What the estimates said last.
     pub knowledge: Knowledge,
+    /// Blocks that slowed all threads down.
+    pub slowdowns: Slowdowns,
 }
 
 /// Where the session is.

@@ -1,5 +1,7 @@
 //! What the controller sees of a target at one moment, and visits found between two moments.
 
+use crate::targets::shared_region::Flow;
+
 /// Wall time, G and the counters, read together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Observation {
@@ -13,6 +15,8 @@ pub struct Observation {
     pub samples: u64,
     /// Visits of each progress point so far, in the order of the target's counters.
     pub counts: Vec<u64>,
+    /// Of each latency point's begin and end, in the order of the window's pairs.
+    pub flows: Vec<(Flow, Flow)>,
 }
 
 impl Observation {
@@ -20,6 +24,18 @@ impl Observation {
     #[must_use]
     pub fn count(&self, point: usize) -> u64 {
         self.counts.get(point).copied().unwrap_or(0)
+    }
+
+    /// Begin and end of a latency point; nothing of one that did not exist yet.
+    #[must_use]
+    pub fn flow(&self, pair: usize) -> (Flow, Flow) {
+        self.flows.get(pair).copied().unwrap_or_default()
+    }
+
+    /// Wall time minus G, ns.
+    #[must_use]
+    pub fn virtual_time(&self) -> u64 {
+        self.time.wrapping_sub(self.g)
     }
 }
 

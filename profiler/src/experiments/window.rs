@@ -4,6 +4,7 @@
 //! another one. Its period is virtual time over visits between the two, so neither the ±1 visit of
 //! a count in a fixed time nor the pauses still owed at its start and end distort it.
 
+use super::in_flight::{InFlight, Integral};
 use super::observation::{Edge, Observation};
 use super::pacing;
 
@@ -15,8 +16,9 @@ const EDGE_STEP: f64 = 0.0025;
 const STEP: (u64, u64) = (500_000, 10_000_000);
 /// Longest sleep inside a window, ns: the deadline is moved on and samples are read that often.
 const NAP: u64 = 50_000_000;
-/// With latency points, the number in flight is looked at this often, ns. Latencies that are not
-/// longer by a good deal cannot be told from their mean, as G grows while a request is in flight.
+/// With latency points whose visits are not stamped, the number in flight is looked at this often,
+/// ns. Latencies that are not longer by a good deal are doubtful: their threads owe pauses, and are
+/// owed credit, of up to a period.
 pub const LATENCY_NAP: u64 = 1_000_000;
 /// After this time without an observation the target may have run on without pauses, ns.
 const STALL: u64 = 400_000_000;
@@ -40,8 +42,8 @@ pub struct Terms {
     pub point: usize,
     /// Its length, ns.
     pub length: u64,
-    /// Begin and end of each latency point.
-    pub pairs: Vec<(usize, usize)>,
+    /// How many latency points there are.
+    pub pairs: usize,
 }
 
 /// What to do after an observation.
@@ -85,8 +87,8 @@ pub struct Measured {
     pub visits: Vec<u64>,
     /// Begins minus ends of each latency point at its end.
     pub differences: Vec<i64>,
-    /// Mean of begins minus ends over its virtual time, of each latency point.
-    pub in_flight: Vec<f64>,
+    /// Number in flight × virtual time of each latency point, over the same stretch as `visits`.
+    pub in_flight: Vec<Integral>,
     /// Of each point, the stretch between its first and its last well-known visit.
     pub stretches: Vec<Option<Stretch>>,
 }
@@ -118,9 +120,8 @@ struct Opened {
     after: Observation,
     /// First and last well-known visit of each point.
     stretches: Vec<Option<(Edge, Edge)>>,
-    /// Of each pair: sum of in-flight × virtual time; and the virtual time.
-    in_flight: Vec<f64>,
-    virtual_time: f64,
+    /// Of each latency point.
+    in_flight: Vec<InFlight>,
 }
 
 impl Meter {
@@ -172,14 +173,16 @@ impl Meter {
                 edge,
                 after: now.clone(),
                 stretches: vec![None; points],
-                in_flight: vec![0.0; terms.pairs.len()],
-                virtual_time: 0.0,
+                in_flight: (0..terms.pairs)
+                    .map(|pair| InFlight::new(pair, now))
+                    .collect(),
             };
             if let Some(stretch) = opened.stretches.get_mut(terms.point) {
                 *stretch = Some((edge, edge));
             }
+            let nap = self.nap(terms.length, &opened);
             self.opened = Some(opened);
-            return Step::Again(self.nap(terms.length));
+            return Step::Again(nap);
         }
         if in_force > terms.longest_lead_in + terms.length * GIVE_UP {
             let visited = now.count(terms.point) > self.published.count(terms.point);
@@ -193,8 +196,9 @@ impl Meter {
     }
 
     /// How long to sleep when `left` ns of the window are left.
-    fn nap(&self, left: u64) -> u64 {
-        let longest = if self.terms.pairs.is_empty() {
+    fn nap(&self, left: u64, opened: &Opened) -> u64 {
+        let mut in_flight = opened.in_flight.iter();
+        let longest = if in_flight.all(|pair| pair.is_stamped(&self.last)) {
             NAP
         } else {
             LATENCY_NAP
@@ -204,12 +208,14 @@ impl Meter {
 
     fn go_on(&mut self, mut opened: Opened, before: &Observation) -> Step {
         let (terms, now) = (&self.terms, &self.last);
-        opened.add_in_flight(&terms.pairs, before, now);
+        for pair in &mut opened.in_flight {
+            pair.look(before, now);
+        }
         let elapsed = (now.time as f64 - opened.edge.time).max(0.0) as u64;
         let tolerance = EDGE_ERROR * terms.length.max(elapsed) as f64;
         opened.extend_stretches(before, now, tolerance);
         if elapsed < terms.length {
-            let step = self.nap(terms.length - elapsed);
+            let step = self.nap(terms.length - elapsed, &opened);
             self.opened = Some(opened);
             return Step::Again(step);
         }
@@ -217,7 +223,7 @@ impl Meter {
         let enough = visits >= pacing::VISITS || (visits > 0 && elapsed >= pacing::LONGEST);
         let close = Edge::between(before, now, terms.point).filter(|e| e.error <= tolerance);
         if let Some(close) = close.filter(|_| enough) {
-            return opened.close(close, now, &terms.pairs);
+            return opened.close(close, now);
         }
         let idle = now.samples == opened.after.samples;
         let patience = match (visits, idle) {
@@ -238,23 +244,7 @@ impl Meter {
     }
 }
 
-fn in_flight(at: &Observation, pair: (usize, usize)) -> i64 {
-    let difference = i128::from(at.count(pair.0)) - i128::from(at.count(pair.1));
-    i64::try_from(difference).unwrap_or(0)
-}
-
 impl Opened {
-    fn add_in_flight(&mut self, pairs: &[(usize, usize)], from: &Observation, to: &Observation) {
-        let wall = to.time.saturating_sub(from.time);
-        let time = wall.saturating_sub(to.g.saturating_sub(from.g)) as f64;
-        self.virtual_time += time;
-        for (sum, pair) in self.in_flight.iter_mut().zip(pairs) {
-            let mean = (in_flight(from, *pair) + in_flight(to, *pair)) as f64 / 2.0;
-            // Reading begin and end is not one moment: less than none is none.
-            *sum += mean.max(0.0) * time;
-        }
-    }
-
     fn extend_stretches(&mut self, before: &Observation, now: &Observation, tolerance: f64) {
         self.stretches
             .resize(now.counts.len().max(self.stretches.len()), None);
@@ -266,7 +256,7 @@ impl Opened {
         }
     }
 
-    fn close(self, edge: Edge, now: &Observation, pairs: &[(usize, usize)]) -> Step {
+    fn close(self, edge: Edge, now: &Observation) -> Step {
         let wall = (edge.time - self.edge.time).max(0.0) as u64;
         let duration = edge.virtual_since(&self.edge) as u64;
         let samples = now.samples.saturating_sub(self.after.samples);
@@ -285,7 +275,6 @@ impl Opened {
                 wall: (last.time - first.time).max(0.0) as u64,
             })
         });
-        let time = self.virtual_time.max(1.0);
         Step::Done(Measured {
             start: self.edge.time as u64,
             wall,
@@ -293,8 +282,10 @@ impl Opened {
             hits: now.hits.saturating_sub(self.after.hits),
             samples,
             visits,
-            differences: pairs.iter().map(|pair| in_flight(now, *pair)).collect(),
-            in_flight: self.in_flight.iter().map(|sum| sum / time).collect(),
+            differences: (now.flows.iter())
+                .map(|(begin, end)| begin.count.wrapping_sub(end.count).cast_signed())
+                .collect(),
+            in_flight: self.in_flight.iter().map(|pair| pair.up_to(now)).collect(),
             stretches: stretches.collect(),
         })
     }
@@ -303,6 +294,7 @@ impl Opened {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::shared_region::Flow;
     use proptest::prelude::*;
 
     const MS: u64 = 1_000_000;
@@ -314,7 +306,7 @@ mod tests {
             longest_lead_in: 200 * MS,
             point: 0,
             length,
-            pairs: Vec::new(),
+            pairs: 0,
         }
     }
 
@@ -338,6 +330,7 @@ mod tests {
                 hits: 0,
                 samples: self.time / MS,
                 counts: vec![count],
+                flows: Vec::new(),
             }
         }
 
@@ -381,6 +374,7 @@ mod tests {
             prop_assert!((found / period_ns - 1.0).abs() < 0.021, "{found} {period_ns}");
             prop_assert!(stretch.visits >= 10 || window.wall >= 4_900 * MS);
             prop_assert_eq!(window.duration, stretch.duration);
+            prop_assert!(0 < window.duration && window.duration <= window.wall);
             prop_assert!(window.start >= start + 20 * MS);
         }
     }
@@ -434,15 +428,19 @@ mod tests {
     }
 
     #[test]
-    fn in_flight_is_averaged_over_virtual_time() {
+    fn in_flight_is_integrated_over_virtual_time() {
         let mut terms = terms(200 * MS);
-        terms.pairs = vec![(0, 1)];
+        terms.pairs = 1;
+        let flow = |count| Flow {
+            count,
+            ..Flow::default()
+        };
         let seen = |time: u64| Observation {
             time: time * MS,
-            g: 0,
-            hits: 0,
             samples: time,
             counts: vec![time + 3, time],
+            flows: vec![(flow(time + 3), flow(time))],
+            ..Observation::default()
         };
         let mut meter = Meter::new(terms, seen(0));
         let window = (1..).find_map(|time| match meter.observe(seen(time)) {
@@ -451,7 +449,10 @@ mod tests {
             Step::Void(void) => panic!("{void:?}"),
         });
         let window = window.unwrap();
-        assert!((window.in_flight[0] - 3.0).abs() < 1e-9);
+        // Not stamped: the count says 0 stamps of so many visits.
+        assert!(!window.in_flight[0].stamped);
+        let mean = window.in_flight[0].value / window.duration as f64;
+        assert!((mean / 3.0 - 1.0).abs() < 0.02, "{mean}");
         assert_eq!(window.differences, [3]);
         assert_eq!(window.visits[0], window.visits[1]);
     }

@@ -56,6 +56,17 @@ pub struct Ledgers {
     pub samples: u64,
 }
 
+/// What the counter of a begin or an end says of the time of its visits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flow {
+    /// Visits.
+    pub count: u64,
+    /// Sum of visits × dG, ns modulo 2^64.
+    pub over_g: u64,
+    /// Visits that were stamped and the sum of their stamps; nothing while one was under way.
+    pub stamped: Option<(u64, u64)>,
+}
+
 /// A window to put in force.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanToPublish<'a> {
@@ -194,6 +205,31 @@ impl SharedRegion {
     pub fn visits(&self, index: usize) -> u64 {
         let counter = self.region().counters.get(index);
         counter.map_or(0, |counter| counter.count.load(Relaxed))
+    }
+
+    /// What is known of the time of the visits of point `index`.
+    #[must_use]
+    pub fn flow(&self, index: usize) -> Flow {
+        let Some(counter) = self.region().counters.get(index) else {
+            return Flow::default();
+        };
+        // Acquire: partners of the runtime's Release additions, in the other order. Whoever sees
+        // one of a visit sees those before it, so if all that were begun are done, none of what
+        // was read in between belongs to a visit under way.
+        let done = counter.stamps_done.load(Acquire);
+        let stamps = counter.stamps.load(Acquire);
+        let count = counter.count.load(Acquire);
+        let begun = counter.stamps_begun.load(Acquire);
+        Flow {
+            count,
+            over_g: counter.over_g.load(Relaxed),
+            stamped: (begun == done).then_some((done, stamps)),
+        }
+    }
+
+    /// Adds to G: every thread of the target owes a pause of so many ns.
+    pub fn slow_down(&self, pause: u64) {
+        self.region().global.g.fetch_add(pause, Relaxed);
     }
 
     /// Puts a window in force until the deadline.

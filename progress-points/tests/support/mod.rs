@@ -36,6 +36,11 @@ pub fn succeed(command: &mut Command) -> String {
 }
 
 pub fn fake_runtime() -> PathBuf {
+    fake_runtime_with(&[])
+}
+
+/// The fake runtime, compiled with more words.
+pub fn fake_runtime_with(words: &[&str]) -> PathBuf {
     let library = scratch("fake_runtime").join("libfake_runtime.so");
     succeed(
         Command::new("cc")
@@ -49,6 +54,7 @@ pub fn fake_runtime() -> PathBuf {
                 "-o",
             ])
             .arg(&library)
+            .args(words)
             .arg(package().join("tests/fake_runtime.c")),
     );
     library

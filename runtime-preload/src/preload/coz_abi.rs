@@ -5,9 +5,11 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use super::thread_ledger::{self, Wait};
 use super::thread_local::thread;
-use super::{entry, shared};
+use super::{entry, latency, shared};
 use crate::layout::{Counter, MAX_COUNTERS, NAME_BYTES};
 
+/// The kind of a counter that is neither a begin nor an end.
+const THROUGHPUT: u32 = 1;
 /// A kind that says: being filled in.
 const FILLING: u32 = u32::MAX;
 
@@ -39,6 +41,9 @@ fn counter(kind: u32, name: &[u8]) -> Option<&'static Counter> {
             match counter.kind.compare_exchange(0, FILLING, AcqRel, Acquire) {
                 Ok(_) => {
                     fill(counter, name);
+                    if kind != THROUGHPUT {
+                        latency::watch(index);
+                    }
                     // Release: partner of the Acquire loads here and in the controller.
                     counter.kind.store(kind, Release);
                     region.header.counters.fetch_max(index as u32 + 1, Release);

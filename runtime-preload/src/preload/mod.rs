@@ -9,6 +9,7 @@ mod entry;
 mod environment;
 mod greeting;
 mod hooks;
+mod latency;
 mod perf_event;
 mod real_functions;
 mod sample_handler;

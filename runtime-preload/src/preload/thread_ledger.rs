@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::syscalls::{now, sleep_until, thread_cpu};
 use super::thread_local::{ThreadLocal, thread};
-use super::{shared, thread_kinds};
+use super::{latency, shared, thread_kinds};
 use crate::delay_ledger::{Account, credit_for};
 use crate::hit_share::HitShare;
 use crate::layout::{Plan, Region, ThreadSlot};
@@ -163,7 +163,7 @@ impl Entered {
 
     fn give(&self, credit: u64) {
         if credit != 0 {
-            self.account().credit(credit);
+            latency::g_grew(self.account().credit(credit));
             add(&self.slot.credited, credit);
             self.region.global.credited.fetch_add(credit, Relaxed);
         }
@@ -286,6 +286,15 @@ impl Entered {
     pub fn before_end(&self) {
         self.credit_partial(0);
         self.pay();
+    }
+
+    /// The thread's own virtual time now: wall time minus the pauses that it has had, with all its
+    /// work so far credited.
+    pub fn virtual_now(&self) -> u64 {
+        self.credit_partial(CREDIT_GAP);
+        let account = self.account();
+        let paused = account.local.load(Relaxed) + account.prepaid.load(Relaxed);
+        now().wrapping_sub(paused)
     }
 
     /// After a wait that another thread of the process ended: excused from what G grew meanwhile.
