@@ -61,6 +61,13 @@ pub enum Record {
         /// The function that the line is in, demangled.
         function: Option<String>,
     },
+    /// Chains of calls that led to samples of one line, counted since they were told last.
+    Callers {
+        /// The line, as in [`Record::Samples`].
+        location: String,
+        /// The chains.
+        chains: Vec<CallerChain>,
+    },
     /// A doubt about what was measured (see the profiler's list).
     Doubt {
         /// Machine-readable name.
@@ -80,6 +87,34 @@ pub enum Record {
         /// Wall-clock time since the epoch, ns.
         time: u64,
     },
+}
+
+/// One chain of calls that led to samples of a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallerChain {
+    /// How many samples.
+    pub count: u64,
+    /// The callers, innermost first; empty if nobody of the program's own code calls.
+    pub frames: Vec<CallerFrame>,
+}
+
+/// A caller: its function, demangled, and the `file:line` of the call. In the file it is an array of
+/// both.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CallerFrame(pub String, pub String);
+
+impl CallerFrame {
+    /// The function, demangled; empty if unknown.
+    #[must_use]
+    pub fn function(&self) -> &str {
+        &self.0
+    }
+
+    /// The `file:line` of the call.
+    #[must_use]
+    pub fn location(&self) -> &str {
+        &self.1
+    }
 }
 
 /// What was run, how and where.
@@ -212,6 +247,8 @@ enum Line {
         count: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         function: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        callers: Vec<CallerChain>,
     },
     Runtime {
         time: u64,
@@ -269,6 +306,13 @@ impl From<Record> for Line {
                 location,
                 count,
                 function,
+                callers: Vec::new(),
+            },
+            Record::Callers { location, chains } => Line::Samples {
+                location,
+                count: 0,
+                function: None,
+                callers: chains,
             },
             Record::Doubt {
                 doubt,
@@ -325,8 +369,18 @@ impl From<Line> for Record {
             },
             Line::Samples {
                 location,
+                count: 0,
+                callers,
+                ..
+            } if !callers.is_empty() => Record::Callers {
+                location,
+                chains: callers,
+            },
+            Line::Samples {
+                location,
                 count,
                 function,
+                ..
             } => Record::Samples {
                 location,
                 count,
@@ -402,6 +456,13 @@ mod tests {
                 location: "a.c:3".to_owned(),
                 count: 2,
                 function: None,
+            },
+            Record::Callers {
+                location: "a.c:3".to_owned(),
+                chains: vec![CallerChain {
+                    count: 2,
+                    frames: vec![CallerFrame("main".to_owned(), "a.c:9".to_owned())],
+                }],
             },
             Record::Doubt {
                 doubt: "timer-sampler".to_owned(),

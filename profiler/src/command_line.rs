@@ -144,11 +144,15 @@ pub enum SamplerChoice {
 }
 
 /// `coz-rs plot`.
+///
+/// Without options the report is written beside the profile and opened in the browser.
 #[derive(Debug, Args)]
 pub struct PlotArguments {
-    /// The profile to show.
+    /// The profiles to show, together as one.
+    ///
+    /// Profiles of coz-rs, of several runs or hosts, or of Coz in either of its forms.
     #[arg(value_name = "PROFILE", default_value = "profile.coz")]
-    pub profile: PathBuf,
+    pub profiles: Vec<PathBuf>,
 
     /// Print the result to the terminal.
     ///
@@ -159,8 +163,80 @@ pub struct PlotArguments {
     /// Write the report to this file and open nothing.
     ///
     /// One HTML file that needs no network.
-    #[arg(short, long, value_name = "FILE", conflicts_with = "text")]
+    #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Write a picture of the first lines as SVG (- prints it).
+    ///
+    /// For documents: the verdict, hot beside matters, and curves with their intervals.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// Write the same picture as PNG (- prints it).
+    ///
+    /// For places that show no SVG. It needs no font on this machine.
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
+
+    /// Write a table of all lines and levels as CSV (- prints it).
+    ///
+    /// For spreadsheets and scripts.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Write the whole result as JSON (- prints it).
+    ///
+    /// Its fields are described in docs/profile-format.md and versioned by format_version.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write `file:line: message` for editors to jump by (- prints it).
+    ///
+    /// One line for each line of the program that has a verdict.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub editor: Option<PathBuf>,
+
+    /// Write flame graphs of hot and of matters for speedscope (- prints it).
+    ///
+    /// Open the file on speedscope.app, which reads it in the browser.
+    #[arg(long, value_name = "FILE")]
+    pub speedscope: Option<PathBuf>,
+
+    /// Write flame graphs for the Firefox Profiler (- prints it).
+    ///
+    /// Open the file on profiler.firefox.com, which reads it in the browser.
+    #[arg(long, value_name = "FILE")]
+    pub firefox: Option<PathBuf>,
+
+    /// Draw this progress point in the SVG or PNG picture.
+    ///
+    /// Without it the one with most experiments is drawn.
+    #[arg(long, value_name = "NAME")]
+    pub point: Option<String>,
+
+    /// Show so many lines in pictures and on the terminal (0: all).
+    ///
+    /// Without it pictures show 6 and the terminal 20.
+    #[arg(long, value_name = "N")]
+    pub lines: Option<usize>,
+
+    /// Whether to colour the terminal.
+    ///
+    /// `auto` colours a terminal that can show it, unless NO_COLOR is set.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColourChoice::Auto)]
+    pub color: ColourChoice,
+}
+
+/// `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ColourChoice {
+    /// Where a terminal shows it.
+    #[default]
+    Auto,
+    /// Always, for instance into `less -R`.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// `coz-rs demo`.

@@ -1,5 +1,6 @@
 //! The profiler of coz-rs: what the command `coz-rs` is made of.
 
+pub mod caller_chains;
 pub mod clock;
 pub mod command_line;
 pub mod commands;
@@ -12,6 +13,7 @@ pub mod launch;
 pub mod line_tally;
 pub mod private_directory;
 pub mod profile_log;
+pub mod report_output;
 pub mod run;
 pub mod symbols;
 pub mod targets;

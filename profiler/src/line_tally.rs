@@ -5,6 +5,7 @@ use std::hash::Hash;
 
 use coz_rs_plot::record::Record;
 
+use crate::caller_chains::CallerChains;
 use crate::experiments::choice::{Candidate, LEVELS};
 use crate::symbols::LineId;
 
@@ -60,6 +61,8 @@ pub struct LineTally<Id = LineId> {
     lines: Vec<Line>,
     by_location: HashMap<String, LineNumber>,
     by_target: HashMap<(u32, Id), LineNumber>,
+    /// The chains of calls that led to them.
+    pub callers: CallerChains,
     /// Samples of known code, none of it in scope.
     pub out_of_scope: u64,
     /// Samples of unknown code.
@@ -72,6 +75,7 @@ impl<Id> Default for LineTally<Id> {
             lines: Vec::new(),
             by_location: HashMap::new(),
             by_target: HashMap::new(),
+            callers: CallerChains::default(),
             out_of_scope: 0,
             unknown: 0,
         }
@@ -162,8 +166,9 @@ impl<Id: Copy + Eq + Hash> LineTally<Id> {
         }
     }
 
-    /// Records of the samples counted since the last time.
-    pub fn records(&mut self) -> Vec<Record> {
+    /// Records of the samples counted since the last time, and of the chains of calls that are due
+    /// to be told; at the end all are.
+    pub fn records(&mut self, is_end: bool) -> Vec<Record> {
         let mut records = Vec::new();
         for line in &mut self.lines {
             if line.samples > line.written {
@@ -175,12 +180,19 @@ impl<Id: Copy + Eq + Hash> LineTally<Id> {
                 line.written = line.samples;
             }
         }
+        for (number, chains) in self.callers.news(is_end) {
+            records.extend(self.lines.get(number).map(|line| Record::Callers {
+                location: line.location.clone(),
+                chains,
+            }));
+        }
         records
     }
 
     /// Forgets which lines a target had that has ended.
     pub fn forget_target(&mut self, target: u32) {
         self.by_target.retain(|(owner, _), _| *owner != target);
+        self.callers.forget_target(target);
     }
 }
 
@@ -224,10 +236,10 @@ mod tests {
             };
             records.iter().map(count).collect()
         };
-        assert_eq!(counts(tally.records()), [61, 39]);
-        assert!(tally.records().is_empty());
+        assert_eq!(counts(tally.records(false)), [61, 39]);
+        assert!(tally.records(false).is_empty());
         tally.count(1, 5);
-        assert_eq!(counts(tally.records()), [5]);
+        assert_eq!(counts(tally.records(false)), [5]);
     }
 
     #[test]

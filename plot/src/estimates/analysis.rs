@@ -1,10 +1,12 @@
 //! The result: what a profile says of each progress point and line, as data and as JSON.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::curve::{Curve, CurvePoint};
 use super::verdict::Verdict;
-use crate::record::Session;
+use crate::record::{CallerChain, Session};
 
 /// What a progress point measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -27,6 +29,8 @@ pub struct Analysis {
     pub points: Vec<PointAnalysis>,
     /// Lines that were sampled but not selected so far, by samples.
     pub untried: Vec<UntriedLine>,
+    /// By line, the chains of calls that led to its samples, most samples first.
+    pub callers: BTreeMap<String, Vec<CallerChain>>,
     /// Windows measured.
     pub windows: usize,
     /// Experiments: paired blocks, or windows in a profile without blocks.

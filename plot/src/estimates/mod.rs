@@ -75,6 +75,7 @@ pub fn analyse(records: &[Record]) -> Analysis {
         format_version: FORMAT_VERSION,
         sessions: tally.sessions.clone(),
         untried: tally.untried(&gathered.locations),
+        callers: tally.callers(),
         windows: gathered.windows,
         experiments: if gathered.blocks > 0 {
             gathered.blocks

@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::analysis::{DoubtNote, UntriedLine};
-use crate::record::{Record, Session};
+use crate::record::{CallerChain, CallerFrame, Record, Session};
+
+/// Chains of calls kept of one line, and frames of a chain: what a reader looks at.
+const CALLERS_WIDE: usize = 20;
+const CALLERS_DEEP: usize = 40;
 
 /// What is known of a selected line besides its experiments.
 #[derive(Debug, Clone)]
@@ -19,6 +23,7 @@ pub(super) struct Facts {
 #[derive(Debug, Default)]
 pub(super) struct Tally<'a> {
     samples: BTreeMap<&'a str, (u64, Option<&'a str>)>,
+    callers: BTreeMap<&'a str, BTreeMap<&'a [CallerFrame], u64>>,
     pub total: u64,
     pub run_time: u64,
     pub started: Option<u64>,
@@ -61,6 +66,13 @@ impl<'a> Tally<'a> {
                         (*of_run).max(*count)
                     };
                 }
+                Record::Callers { location, chains } => {
+                    let known = tally.callers.entry(location).or_default();
+                    for chain in chains {
+                        let count = known.entry(&chain.frames).or_default();
+                        *count = count.saturating_add(chain.count);
+                    }
+                }
                 Record::Runtime { time } => run_time = run_time.max(*time),
                 Record::Doubt {
                     doubt,
@@ -87,6 +99,26 @@ impl<'a> Tally<'a> {
             entry.0 = entry.0.saturating_add(count);
             self.total = self.total.saturating_add(count);
         }
+    }
+
+    /// By line, the chains that led to most of its samples, most first.
+    pub fn callers(&self) -> BTreeMap<String, Vec<CallerChain>> {
+        let of_line = |chains: &BTreeMap<&[CallerFrame], u64>| {
+            let mut all: Vec<CallerChain> = chains
+                .iter()
+                .map(|(frames, count)| CallerChain {
+                    count: *count,
+                    frames: frames.iter().take(CALLERS_DEEP).cloned().collect(),
+                })
+                .collect();
+            all.sort_by(|a, b| b.count.cmp(&a.count).then(a.frames.cmp(&b.frames)));
+            all.truncate(CALLERS_WIDE);
+            all
+        };
+        let lines = self.callers.iter();
+        lines
+            .map(|(location, chains)| ((*location).to_owned(), of_line(chains)))
+            .collect()
     }
 
     pub fn facts(&self, location: &str, hits: u64, samples: u64) -> Facts {

@@ -1,7 +1,14 @@
-//! The analysis for other programs: CSV, JSON, and a picture as SVG.
+//! The analysis for other programs: CSV, JSON, flame graphs, and a picture as SVG and PNG.
 
 pub mod csv;
+mod drawing;
 pub mod editor;
+pub mod firefox;
+mod font;
+mod picture;
+pub mod png;
+pub mod speedscope;
+mod stacks;
 pub mod svg;
 
 use crate::estimates::Analysis;

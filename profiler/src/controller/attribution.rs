@@ -105,6 +105,13 @@ impl Attribution {
                         tally.number(target.number, id, location, &line.function)
                     });
                     tally.count(number, weight);
+                    tally.callers.count(
+                        (target.number, symbols.ranges_generation()),
+                        number,
+                        &sample.frames,
+                        weight,
+                        |address| symbols.chain(address),
+                    );
                     seen.in_scope += weight;
                 }
                 Owner::OutOfScope => tally.out_of_scope += weight,

@@ -240,7 +240,7 @@ impl<'a> Controller<'a> {
         let time = now();
         if time.saturating_sub(self.samples_written) > WRITE_SAMPLES_EVERY {
             self.samples_written = time;
-            let records = self.session.tally.records();
+            let records = self.session.tally.records(false);
             self.session.log.append(&records);
         }
         self.session

@@ -270,7 +270,7 @@ impl Controller<'_> {
                 ran / 1_000_000
             );
         }
-        let mut records = session.tally.records();
+        let mut records = session.tally.records(true);
         records.push(Record::Runtime { time: ran });
         session.log.append(&records);
         session.status.clear();

@@ -57,6 +57,8 @@ pub struct Frame {
     pub function: String,
     /// May experiments select its line?
     pub in_scope: bool,
+    /// Is it in a source file of the user's, whatever the scope is narrowed to?
+    pub is_users: bool,
 }
 
 /// A loaded module with its unwind table.
@@ -195,6 +197,7 @@ impl Symbols {
                 line: place.line,
                 function: self.function(binary, place),
                 in_scope: self.selectable(place),
+                is_users: place.line != 0 && self.files.is_users(place.file),
             });
         }
         // Where debug information names no function, the symbol table does.
@@ -210,6 +213,7 @@ impl Symbols {
                         line: 0,
                         function,
                         in_scope: false,
+                        is_users: false,
                     });
                 }
             }

@@ -130,6 +130,11 @@ impl Scope {
     }
 }
 
+/// Does `path` lie in a place that is the user's own?
+pub(super) fn is_users(path: &str) -> bool {
+    !path.starts_with('<') && foreign_place(path).is_none()
+}
+
 /// If `path` lies in a place that is not the user's own: where the path within that place begins.
 ///
 /// `/usr/src` counts as the user's (containers keep their project there) unless it is the Rust

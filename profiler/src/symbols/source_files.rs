@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::scope::Scope;
+use super::scope::{Scope, is_users};
 
 /// Number of a source file in [`SourceFiles`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +28,7 @@ struct SourceFile {
     path: Arc<str>,
     display: String,
     in_scope: bool,
+    is_users: bool,
 }
 
 impl SourceFiles {
@@ -61,12 +62,14 @@ impl SourceFiles {
             Err(_) => path.clone(),
         };
         let in_scope = self.scope.has_source(&path, &display);
+        let is_users = is_users(&path);
         let path: Arc<str> = path.into();
         self.numbers.insert(Arc::clone(&path), FileId(next));
         self.files.push(SourceFile {
             path,
             display,
             in_scope,
+            is_users,
         });
         FileId(next)
     }
@@ -84,6 +87,11 @@ impl SourceFiles {
     /// May experiments select lines of this file?
     pub(super) fn in_scope(&self, file: FileId) -> bool {
         self.files.get(file.0 as usize).is_some_and(|f| f.in_scope)
+    }
+
+    /// Is the file the user's own by its place, whatever the scope is?
+    pub(super) fn is_users(&self, file: FileId) -> bool {
+        self.files.get(file.0 as usize).is_some_and(|f| f.is_users)
     }
 
     /// Where the file lies here, if it can be found: at its own path, or, for programs built
