@@ -20,14 +20,15 @@
 //! Build: `coz-rs demo` does it. By hand: `rustc --edition 2024 -O --crate-type rlib --crate-name
 //! progress_points progress-points/src/lib.rs`, then `rustc --edition 2024 -O -g --extern
 //! progress_points=libprogress_points.rlib examples/demo/main.rs`. `demo.c` is the same in C.
-//! Options: `--seconds S` (20), `--fix LINE` (any number of times).
+//! Options: `--seconds S` (20), `--fix LINE` (any number of times). Each job's time a block is
+//! printed as its `cost`.
 #![forbid(unsafe_code)]
 
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::mpsc::sync_channel;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Bytes in a block.
 const BYTES: usize = 100_000;
@@ -86,32 +87,49 @@ fn main() -> ExitCode {
     let begin = Instant::now();
     let (send, receive) = sync_channel::<Block>(QUEUE);
     let generator = thread::spawn(move || {
-        let mut seed = 1;
+        let (mut seed, mut generating) = (1, Duration::ZERO);
         while begin.elapsed().as_secs_f64() < options.seconds {
-            if send.send(generate(seed)).is_err() {
-                return;
+            let start = Instant::now();
+            let block = generate(seed); // LINE: generate
+            generating += start.elapsed();
+            if send.send(block).is_err() {
+                break;
             }
             seed += 1;
         }
+        generating
     });
 
     let (mut blocks, mut check) = (0_u64, 0);
+    let (mut scrambling, mut adding) = (Duration::ZERO, Duration::ZERO);
     for mut block in receive {
-        scramble(&mut block);
-        let sum = checksum(&block);
+        let start = Instant::now();
+        scramble(&mut block); // LINE: scramble
+        let middle = Instant::now();
+        let sum = checksum(&block); // LINE: checksum
+        adding += middle.elapsed();
+        scrambling += middle - start;
         if blocks == 0 {
             check = sum;
         }
         blocks += 1;
         progress_points::progress!("block");
     }
-    if generator.join().is_err() {
+    let Ok(generating) = generator.join() else {
         return ExitCode::FAILURE;
-    }
+    };
     let seconds = begin.elapsed().as_secs_f64();
     let rate = blocks as f64 / seconds;
-    let report =
-        format!("blocks {blocks} seconds {seconds:.2} rate {rate:.3}\ncheck {check:08x}\n");
+    let mut report = format!("blocks {blocks} seconds {seconds:.2} rate {rate:.3}\n");
+    for (job, time) in [
+        ("generate", generating),
+        ("scramble", scrambling),
+        ("checksum", adding),
+    ] {
+        let each = time.as_nanos() / u128::from(blocks.max(1));
+        report.push_str(&format!("cost {job} {each} ns\n"));
+    }
+    report.push_str(&format!("check {check:08x}\n"));
     match std::io::stdout().write_all(report.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,

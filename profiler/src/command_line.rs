@@ -242,6 +242,18 @@ pub enum ColourChoice {
 /// `coz-rs demo`.
 #[derive(Debug, Args)]
 pub struct DemoArguments {
+    /// The story to tell; without a name, the first of them.
+    ///
+    /// Its program is built by your own compiler and needs nothing else.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// List the stories and end.
+    ///
+    /// Each is a program that teaches something else.
+    #[arg(long)]
+    pub list: bool,
+
     /// Write the report to this file.
     ///
     /// It is an HTML file that needs no network.

@@ -7,7 +7,7 @@ use coz_rs_plot::estimates::analyse;
 use coz_rs_plot::text;
 
 use crate::command_line::{ColourChoice, Command, CommandLine, DemoArguments, RunArguments};
-use crate::demo::run_demo;
+use crate::demo::{list, run_demo};
 use crate::launch::program::end_like;
 use crate::report_output::{plot, print, style, write_report};
 use crate::run::{Finished, run};
@@ -85,14 +85,19 @@ fn report(finished: &Finished) {
 }
 
 fn demo(arguments: &DemoArguments) -> anyhow::Result<i32> {
+    if arguments.list {
+        print(&list())?;
+        return Ok(0);
+    }
     start_log(0);
-    let demo = run_demo(&arguments.output.with_extension("coz"))?;
+    let profile = arguments.output.with_extension("coz");
+    let demo = run_demo(arguments.name.as_deref(), &profile)?;
     if let Some(nothing) = &demo.finished.nothing {
         eprintln!("coz-rs: {nothing}");
         return Ok(NOTHING_LEARNED);
     }
     let analysis = analyse(&demo.finished.records);
-    let story = demo.story(&analysis)?;
+    let story = demo.story()?;
     write_report(&analysis, &arguments.output)?;
     let report = text::report(&analysis, &style(std::io::stdout(), ColourChoice::Auto));
     print(&format!("{}\n\n{story}", report.trim_end()))?;

@@ -1,62 +1,103 @@
-//! `coz-rs demo`: profiles the bundled example and shows what to do with the result.
+//! `coz-rs demo`: profiles a bundled program and shows what to do with the result.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use coz_rs_plot::estimates::{Analysis, LineEstimate, percent};
+use coz_rs_plot::estimates::percent;
+use coz_rs_plot::profile::Profile;
 
-use crate::demo_program::{DemoProgram, build, rate};
+use crate::demo_catalogue::{STORIES, Story};
+use crate::demo_measurement::{marked_line, measure, predicted};
+use crate::demo_program::{DemoProgram, build};
 use crate::launch::preload_library::cache_directory;
 use crate::private_directory::PrivateDirectory;
 use crate::run::{Finished, Options, run};
 
-/// How long the example runs under the profiler, s.
-const SECONDS: u32 = 35;
-/// How long it runs to learn what a cure really brings, s, four times.
-const TRUTH_SECONDS: u32 = 2;
+/// How long the program runs under the profiler, s, to find out which lines matter.
+const SECONDS: f64 = 25.0;
+/// How much longer for each line that can be changed, s, to know it well.
+const SECONDS_A_LINE: f64 = 7.0;
+/// How long it runs to learn what a change really brings, s, twice a change.
+const TRUTH_SECONDS: f64 = 2.0;
 
 /// The demo's result.
 #[derive(Debug)]
 pub struct Demo {
     /// The profiled run.
     pub finished: Finished,
+    story: &'static Story,
     program: DemoProgram,
-    /// Where the program lies if there is no cache.
-    _directory: Option<PrivateDirectory>,
+    /// Where the program lies if there is no cache, and where the second profile goes.
+    directory: PrivateDirectory,
 }
 
-/// Builds and profiles the example; the profile goes to `profile`.
+/// The list of stories.
+#[must_use]
+pub fn list() -> String {
+    let mut text = String::new();
+    for story in STORIES {
+        let _ = writeln!(text, "{:<12} {}", story.name, story.about);
+    }
+    text.push_str(
+        "\n`coz-rs demo NAME` builds one, profiles it and compares predictions with changes.\n",
+    );
+    text
+}
+
+/// Builds and profiles a story's program; the profile goes to `profile`.
 ///
 /// # Errors
-/// If it cannot be built or profiled.
-pub fn run_demo(profile: &Path) -> anyhow::Result<Demo> {
-    let cache = cache_directory();
-    let built = cache.as_deref().map(build);
-    let (program, directory) = match built {
-        Some(Ok(program)) => (program, None),
-        _ => {
-            let directory = PrivateDirectory::make()?;
-            (build(directory.path())?, Some(directory))
-        }
+/// If there is no such story, or its program cannot be built or profiled.
+pub fn run_demo(name: Option<&str>, profile: &Path) -> anyhow::Result<Demo> {
+    let story = match name {
+        None => STORIES.first(),
+        Some(name) => Story::named(name),
+    };
+    let Some(story) = story else {
+        anyhow::bail!(
+            "there is no demo {}; `coz-rs demo --list` names them",
+            name.unwrap_or_default()
+        );
+    };
+    let directory = PrivateDirectory::make()?;
+    let cached = cache_directory().and_then(|cache| build(story, &cache).ok());
+    let program = match cached {
+        Some(program) => program,
+        None => build(story, directory.path())?,
     };
     eprintln!(
         "coz-rs: built {} with {}; profiling it for {SECONDS} s",
         program.path.display(),
         program.compiler
     );
-    let options = Options {
-        command: vec![
-            program.path.clone().into(),
-            "--seconds".into(),
-            SECONDS.to_string().into(),
-        ],
+    let finished = run(&options(story, &program, SECONDS, profile, Vec::new()))?;
+    Ok(Demo {
+        finished,
+        story,
+        program,
+        directory,
+    })
+}
+
+fn options(
+    story: &Story,
+    program: &DemoProgram,
+    seconds: f64,
+    profile: &Path,
+    fixed_lines: Vec<String>,
+) -> Options {
+    let mut command = vec![program.path.clone().into()];
+    command.extend(story.arguments.iter().map(Into::into));
+    command.extend(["--seconds".into(), seconds.to_string().into()]);
+    Options {
+        command,
         output: profile.to_owned(),
         source_scope: Vec::new(),
         // The marks of progress are no work.
         source_exclude: vec!["%progress-points%".to_owned()],
         binary_scope: Vec::new(),
-        fixed_lines: Vec::new(),
+        fixed_lines,
         fixed_speedup: None,
         seed: None,
         warm_up: Some(Duration::from_millis(500)),
@@ -65,65 +106,88 @@ pub fn run_demo(profile: &Path) -> anyhow::Result<Demo> {
         sampler: None,
         no_follow: false,
         force: true,
-    };
-    Ok(Demo {
-        finished: run(&options)?,
-        program,
-        _directory: directory,
-    })
+    }
 }
 
-/// The jobs of the example, which are its functions and its cures.
-const JOBS: [&str; 3] = ["generate", "scramble", "checksum"];
-
 impl Demo {
-    /// What the profile predicts and what the cures really bring, as a text that ends in what to
+    /// What the profile predicts and what the changes really bring, as a text that ends in what to
     /// do next.
     ///
     /// # Errors
-    /// If the example does not run.
-    pub fn story(&self, analysis: &Analysis) -> anyhow::Result<String> {
-        let Some(point) = analysis.points.first() else {
-            return Ok(String::new());
+    /// If the program does not run.
+    pub fn story(&self) -> anyhow::Result<String> {
+        let (story, sources) = (self.story, &self.program.sources);
+        let mut lines: Vec<String> = Vec::new();
+        for change in story.changes {
+            let line = marked_line(sources, change.line);
+            lines.extend(line.filter(|line| !lines.contains(line)));
+        }
+        eprintln!("coz-rs: asking about the lines that the program can change for real");
+        let seconds = SECONDS_A_LINE * lines.len() as f64;
+        let profile = self.directory.path().join("changes.coz");
+        let about = run(&options(story, &self.program, seconds, &profile, lines))?;
+        let profile = Profile {
+            records: about.records,
+            ..Profile::default()
         };
-        let program = &self.program.path;
-        eprintln!("coz-rs: curing each job for real, to see whether that is true");
-        let plain = rate(program, TRUTH_SECONDS, None)?;
+        eprintln!("coz-rs: changing each for real, to see whether the predictions are true");
         let mut text = String::from(
-            "Is it true? The demo can cure each of its three jobs for real:\n\
-             job        samples   without its line   really cured\n",
+            "Is it true? The program can make each of these changes for real:\n\
+             change                     samples   line faster by   predicted gain   real gain\n",
         );
-        for job in JOBS {
-            let lines = || point.lines.iter().filter(|line| is_of(line, job));
-            let share: f64 = lines().map(|line| line.sample_share).sum();
-            let main = lines().max_by_key(|line| line.samples);
-            let predicted = main
-                .and_then(|line| line.best)
-                .map(|best| percent(best.gain));
-            let cured = rate(program, TRUTH_SECONDS, Some(job))?;
+        for change in story.changes {
+            let arguments = story.arguments;
+            let real = measure(&self.program.path, arguments, change, TRUTH_SECONDS, 1)?;
+            let told = predicted(&profile, sources, change, real.line);
+            let known = |part: Option<f64>| part.map_or("?".to_owned(), percent);
             let _ = writeln!(
                 text,
-                "{job:<10} {:>5} %   {:>14} %   {:>10} %",
-                percent(share),
-                predicted.as_deref().unwrap_or("?"),
-                percent(1.0 - plain / cured)
+                "{:<25} {:>7} %   {:>12} %   {:>12} %   {:>7} %",
+                change.name,
+                known(told.map(|told| told.samples)),
+                percent(real.line),
+                known(told.map(|told| told.gain)),
+                percent(real.gain)
             );
         }
+        let first = story
+            .changes
+            .first()
+            .map_or(&[][..], |change| change.arguments);
+        let words = |words: &[&str]| {
+            words
+                .iter()
+                .fold(String::new(), |all, word| all + " " + word)
+        };
         let _ = write!(
             text,
-            "A cure makes a line cheaper, it does not take it away, so it gains at most what the \
-             profile says.\n\n\
-             Try it: {} --seconds 5 --fix checksum\n\
+            "{}\n\n\
+             Try it: {}{} --seconds 5{}\n\
              Next, your own program: mark where a piece of work is done with a progress point and\n\
-             run `coz-rs run -- ./app`.\n",
-            program.display()
+             run `coz-rs run -- ./app`. `coz-rs demo --list` names more stories.\n",
+            story.lesson,
+            self.program.path.display(),
+            words(story.arguments),
+            words(first),
         );
         Ok(text)
     }
 }
 
-fn is_of(line: &LineEstimate, job: &str) -> bool {
-    line.function
-        .as_deref()
-        .is_some_and(|function| function.contains(job))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_demo_is_refused_with_what_to_do() {
+        let error = run_demo(Some("nothing"), Path::new("x.coz")).unwrap_err();
+        assert!(error.to_string().contains("coz-rs demo --list"), "{error}");
+    }
+
+    #[test]
+    fn the_list_names_every_story() {
+        let list = list();
+        assert!(STORIES.iter().all(|story| list.contains(story.name)));
+        assert!(list.lines().all(|line| line.len() <= 90), "{list}");
+    }
 }

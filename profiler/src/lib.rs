@@ -6,6 +6,8 @@ pub mod command_line;
 pub mod commands;
 pub mod controller;
 pub mod demo;
+pub mod demo_catalogue;
+pub mod demo_measurement;
 pub mod demo_program;
 pub mod doubt;
 pub mod experiments;

@@ -3,4 +3,5 @@
 
 pub mod build;
 pub mod run;
+pub mod stories;
 pub mod truth;

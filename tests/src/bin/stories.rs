@@ -1,0 +1,69 @@
+//! Predictions beside real gains for the examples' stories:
+//! `cargo run --release -p coz-rs-tests --bin stories -- [OPTION] [STORY …]`.
+//!
+//! Options: `--write` (put the table into docs/examples.md), `--seconds S` (under the profiler, a
+//! line; 6), `--pairs N` (of runs that measure a change; 2), `--sampler timer` (the fallback),
+//! `--check` (fail unless predictions and real gains agree). All of it takes about eight minutes on
+//! a machine that does nothing else; figures of a busy one are worthless.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use coz_rs_tests::build;
+use coz_rs_tests::stories::catalogue::forms;
+use coz_rs_tests::stories::table::{Row, markdown, replaced};
+use coz_rs_tests::stories::{Length, tell};
+
+fn main() -> Result<()> {
+    let (mut write, mut check) = (false, false);
+    let mut length = Length {
+        a_line: 6.0,
+        real: 1.0,
+        pairs: 2,
+    };
+    let mut options = Vec::new();
+    let mut names = Vec::new();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || {
+            words
+                .next()
+                .with_context(|| format!("{word} needs a value"))
+        };
+        match word.as_str() {
+            "--write" => write = true,
+            "--check" => check = true,
+            "--seconds" => length.a_line = value()?.parse()?,
+            "--pairs" => length.pairs = value()?.parse()?,
+            "--sampler" => options = vec!["--sampler".to_owned(), value()?],
+            name if !name.starts_with('-') => names.push(name.to_owned()),
+            other => bail!("{other}: not an option of the stories"),
+        }
+    }
+    if write && !names.is_empty() {
+        bail!("--write is for the whole table; name no story");
+    }
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let forms = forms(&names)?;
+    build::profiler()?;
+    let begin = Instant::now();
+    let mut rows: Vec<Row> = Vec::new();
+    for form in &forms {
+        for row in tell(form, length, &options)? {
+            println!("{row}");
+            rows.push(row);
+        }
+    }
+    let table = markdown(&rows);
+    println!("\n{table}{:.0} s", begin.elapsed().as_secs_f64());
+    if write {
+        let path = build::root().join("docs/examples.md");
+        let page = std::fs::read_to_string(&path)?;
+        let page = replaced(&page, &table).context("docs/examples.md has no place for a table")?;
+        std::fs::write(&path, page)?;
+    }
+    if check && !rows.iter().all(Row::agrees) {
+        bail!("predictions and real gains do not agree");
+    }
+    Ok(())
+}
