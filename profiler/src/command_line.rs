@@ -34,6 +34,8 @@ pub enum Command {
     Plot(PlotArguments),
     /// Profile a bundled example and show what to do with the result.
     Demo(DemoArguments),
+    /// Say what works on this machine and with a program, and what to do about the rest.
+    Doctor(DoctorArguments),
 }
 
 /// `coz-rs run`.
@@ -259,6 +261,34 @@ pub struct DemoArguments {
     /// It is an HTML file that needs no network.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
+}
+
+/// `coz-rs doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// Source files in scope, as for `run` (repeatable).
+    ///
+    /// To see whether a scope fits the program's debug information.
+    #[arg(long, value_name = "GLOB")]
+    pub source_scope: Vec<String>,
+
+    /// Source files out of scope, as for `run` (repeatable).
+    ///
+    /// For instance generated code, or tests.
+    #[arg(long, value_name = "GLOB")]
+    pub source_exclude: Vec<String>,
+
+    /// Print the diagnosis as JSON, for tools.
+    ///
+    /// An object with format_version, outcome and findings.
+    #[arg(long)]
+    pub json: bool,
+
+    /// The program to look at; it is not run.
+    ///
+    /// Without one only the machine is looked at.
+    #[arg(value_name = "PROGRAM")]
+    pub program: Option<OsString>,
 }
 
 /// Seconds, or a number with ms, s, m or h.

@@ -2,15 +2,21 @@
 
 use std::path::Path;
 
+use anyhow::Context as _;
 use clap::Parser as _;
 use coz_rs_plot::estimates::analyse;
 use coz_rs_plot::text;
 
-use crate::command_line::{ColourChoice, Command, CommandLine, DemoArguments, RunArguments};
+use crate::command_line::{
+    ColourChoice, Command, CommandLine, DemoArguments, DoctorArguments, RunArguments,
+};
 use crate::demo::{list, run_demo};
+use crate::doctor::{Outcome, examine, plain, remarks};
+use crate::launch::inherited;
 use crate::launch::program::end_like;
 use crate::report_output::{plot, print, style, write_report};
 use crate::run::{Finished, run};
+use crate::symbols::Scope;
 
 /// Nothing was learned.
 pub(crate) const NOTHING_LEARNED: i32 = 1;
@@ -19,11 +25,13 @@ const FAILED: i32 = 2;
 
 /// Does what the command line says and ends the process.
 pub fn main() -> ! {
+    inherited::outlive_file_size_limit();
     let line = CommandLine::parse();
     let result = match line.command {
         Command::Run(arguments) => profile(*arguments),
         Command::Plot(arguments) => plot(&arguments),
         Command::Demo(arguments) => demo(&arguments),
+        Command::Doctor(arguments) => doctor(&arguments),
     };
     match result {
         Ok(code) => std::process::exit(code),
@@ -67,6 +75,7 @@ fn report(finished: &Finished) {
     }
     if let Some(nothing) = &finished.nothing {
         eprintln!("coz-rs: {nothing}");
+        eprint!("{}", remarks(&finished.diagnosis));
         return;
     }
     for note in &finished.notes {
@@ -106,6 +115,20 @@ fn demo(arguments: &DemoArguments) -> anyhow::Result<i32> {
         arguments.output.display()
     );
     Ok(0)
+}
+
+fn doctor(arguments: &DoctorArguments) -> anyhow::Result<i32> {
+    let scope = Scope::new(&arguments.source_scope, &arguments.source_exclude, &[])?;
+    let diagnosis = examine(arguments.program.as_deref(), &scope);
+    if arguments.json {
+        print(&serde_json::to_string_pretty(&diagnosis).context("writing JSON")?)?;
+    } else {
+        print(&plain(&diagnosis))?;
+    }
+    Ok(match diagnosis.outcome {
+        Outcome::Bad => NOTHING_LEARNED,
+        _ => 0,
+    })
 }
 
 fn next(profile: &Path) -> String {

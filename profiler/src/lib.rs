@@ -9,6 +9,7 @@ pub mod demo;
 pub mod demo_catalogue;
 pub mod demo_measurement;
 pub mod demo_program;
+pub mod doctor;
 pub mod doubt;
 pub mod experiments;
 pub mod launch;

@@ -14,6 +14,7 @@ use crate::commands::in_one_sentence;
 use crate::controller::{
     Controller, End, Knowledge, Learned, Plan, Session, Slowdowns, StatusLine,
 };
+use crate::doctor::{Finding, examine_after};
 use crate::doubt::{Doubt, NothingLearned};
 use crate::experiments::choice::Chooser;
 use crate::experiments::pacing;
@@ -81,6 +82,8 @@ pub struct Finished {
     pub unwritten: Option<String>,
     /// Why nothing was learned.
     pub nothing: Option<NothingLearned>,
+    /// What is wrong with the program or the limits, if nothing was learned.
+    pub diagnosis: Vec<Finding>,
     /// What the user should know besides, one sentence each.
     pub notes: Vec<String>,
 }
@@ -317,8 +320,12 @@ fn conclude(mut session: Session, status: ExitStatus, executable: &Executable) -
     let mut records: Vec<Record> = session.doubts.iter().map(Doubt::record).collect();
     records.extend(nothing.as_ref().map(NothingLearned::record));
     session.log.append(&records);
+    let diagnosis = nothing.as_ref().map_or_else(Vec::new, |nothing| {
+        diagnose(nothing, executable, &session.plan.scope)
+    });
     Finished {
         status,
+        diagnosis,
         unwritten: session.log.failure().map(ToString::to_string),
         nothing,
         notes: session.learned.missing_lines().map(str::to_owned).collect(),
@@ -326,4 +333,13 @@ fn conclude(mut session: Session, status: ExitStatus, executable: &Executable) -
         records: session.log.records().to_vec(),
         doubts: session.doubts,
     }
+}
+
+/// What the doctor says of the program, without what `nothing` has said already.
+fn diagnose(nothing: &NothingLearned, executable: &Executable, scope: &Scope) -> Vec<Finding> {
+    let mut findings = examine_after(executable.path.as_os_str(), scope);
+    if matches!(nothing, NothingLearned::NoDebugInformation { .. }) {
+        findings.retain(|finding| finding.check != "debug-info");
+    }
+    findings
 }

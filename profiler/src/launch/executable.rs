@@ -17,6 +17,8 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, ReadCache};
 use thiserror::Error;
 
+use super::sanitizer::sanitizer;
+
 /// Scripts whose interpreter is a script, at most (the kernel allows 4 too).
 const DEEPEST_SCRIPT: usize = 4;
 
@@ -84,6 +86,17 @@ pub enum Refusal {
          /tmp/{name}`", name = Path::new(.0).file_name().unwrap_or_default().display()
     )]
     Privileged(String),
+    /// Built with a sanitizer, whose runtime must be loaded first.
+    #[error(
+        "{path} is built with {sanitizer}, which lets no other library come first and whose checks \
+         are not the program's own time; build it without -fsanitize"
+    )]
+    Sanitized {
+        /// The file.
+        path: String,
+        /// The sanitizer's name.
+        sanitizer: &'static str,
+    },
     /// Neither ELF nor a script.
     #[error("{0} is neither a Linux executable nor a script; try `file {0}`")]
     UnknownFormat(String),
@@ -228,6 +241,19 @@ fn has_capabilities(path: &Path) -> bool {
     size > 0
 }
 
+/// The dynamic linker that an executable names; nothing if it names none, or is no executable.
+#[must_use]
+pub fn dynamic_linker(path: &Path) -> Option<PathBuf> {
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let header = FileHeader64::<Endianness>::parse(&cache).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, &cache).ok()?;
+    let linker = segments
+        .iter()
+        .find_map(|segment| segment.interpreter(endian, &cache).ok().flatten())?;
+    Some(PathBuf::from(OsStr::from_bytes(linker)))
+}
+
 fn check_elf(path: &Path, file: &File, head: &[u8]) -> Result<(), Refusal> {
     if head.get(4) == Some(&elf::ELFCLASS32.0) {
         return Err(Refusal::ThirtyTwoBit(show(path)));
@@ -262,7 +288,13 @@ fn check_elf(path: &Path, file: &File, head: &[u8]) -> Result<(), Refusal> {
             linker: shown,
         });
     }
-    Ok(())
+    match sanitizer(&cache) {
+        Some(sanitizer) => Err(Refusal::Sanitized {
+            path: show(path),
+            sanitizer,
+        }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
 use nix::unistd::Pid;
 
+use super::inherited;
 use super::preload_library::preload_value;
 use coz_rs_runtime_preload::handshake::SOCKET_ENV;
 
@@ -38,10 +39,13 @@ impl Program {
             .args(arguments)
             .env("LD_PRELOAD", preload_value(library, users.as_deref()))
             .env(SOCKET_ENV.to_str()?, socket);
-        let set_mask =
-            move || pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&mask), None).map_err(Into::into);
-        // SAFETY: between fork and exec only sigprocmask(2) is called, which signal-safety(7) allows.
-        unsafe { child.pre_exec(set_mask) };
+        let as_we_were_given = move || {
+            inherited::restore();
+            pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&mask), None).map_err(Into::into)
+        };
+        // SAFETY: between fork and exec only signal(2), close(2) and sigprocmask(2) are called,
+        // which signal-safety(7) allows.
+        unsafe { child.pre_exec(as_we_were_given) };
         let child = child
             .spawn()
             .with_context(|| format!("starting {}", Path::new(name).display()))?;

@@ -1,6 +1,6 @@
 //! The debug information of one binary: units read when they are first needed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::debug_file::DebugDirectories;
@@ -39,6 +39,8 @@ pub(super) struct Function {
 pub(super) struct DebugInfo {
     /// Name of the binary, for messages.
     name: PathBuf,
+    /// The file that it lies in, if that is another one.
+    separate: Option<PathBuf>,
     sections: DebugSections,
     index: UnitIndex,
     addresses: FileAddresses,
@@ -96,6 +98,7 @@ impl DebugInfo {
         }
         Some(DebugInfo {
             name: path.to_owned(),
+            separate: holder_path.map(Path::to_owned),
             sections,
             index,
             addresses: addresses.clone(),
@@ -105,6 +108,28 @@ impl DebugInfo {
             names: HashMap::new(),
             problems: faults.iter().map(|fault| sentence(path, fault)).collect(),
         })
+    }
+
+    /// The file that it lies in, if it is not in the binary.
+    pub(super) fn separate_file(&self) -> Option<&Path> {
+        self.separate.as_deref()
+    }
+
+    /// The source files in the tables of all units.
+    pub(super) fn files(&self, files: &mut SourceFiles) -> BTreeSet<FileId> {
+        let dwarf = self.sections.dwarf();
+        let mut found = BTreeSet::new();
+        for number in 0..self.index.len() {
+            let Ok(unit) = self.index.unit(&dwarf, number) else {
+                continue;
+            };
+            unit_files::all(&unit, |index, header| {
+                let path = unit_files::path(&dwarf, &unit, header, index);
+                found.extend(path.map(|path| files.number(&path)));
+            });
+        }
+        found.remove(&NO_FILE);
+        found
     }
 
     /// What could not be read so far, one sentence each.

@@ -116,6 +116,21 @@ pub(super) fn named(
     }
 }
 
+/// Calls `found` with the index of every file of the unit's table.
+pub(super) fn all(
+    unit: &gimli::Unit<Reader<'_>>,
+    mut found: impl FnMut(u64, &LineProgramHeader<Reader<'_>>),
+) {
+    let Some(program) = unit.line_program.as_ref() else {
+        return;
+    };
+    let header = program.header();
+    let first = u64::from(header.version() < 5);
+    for index in (first..).take(header.file_names().len()) {
+        found(index, header);
+    }
+}
+
 /// Could `path` end in `name` once it is made normal? A cheap test that lets odd ones through.
 fn may_end_in(path: &[u8], name: &str) -> bool {
     let last = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
