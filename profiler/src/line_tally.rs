@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use coz_rs_plot::estimates::Analysis;
 use coz_rs_plot::record::Record;
 
 use crate::caller_chains::CallerChains;
@@ -158,8 +159,23 @@ impl<Id: Copy + Eq + Hash> LineTally<Id> {
         all
     }
 
+    /// Takes over how open the decisions are: a line may matter to one point and not to another, so
+    /// the most open one counts.
+    pub fn learn(&mut self, analysis: &Analysis) {
+        self.forget_decisions();
+        for line in analysis.points.iter().flat_map(|point| &point.lines) {
+            let Some(known) = self.at(&line.location) else {
+                continue;
+            };
+            if known.open.is_none_or(|open| line.open > open) {
+                known.open = Some(line.open);
+                known.knee = line.curve.as_ref().and_then(|curve| curve.knee);
+            }
+        }
+    }
+
     /// Forgets how open decisions are, before they are told anew.
-    pub fn forget_decisions(&mut self) {
+    fn forget_decisions(&mut self) {
         for line in &mut self.lines {
             line.open = None;
             line.knee = None;

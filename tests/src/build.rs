@@ -82,10 +82,15 @@ pub enum Compiler {
     C(&'static [&'static str]),
     /// `rustc -O -g` and more words.
     Rust(&'static [&'static str]),
+    /// A binary of the package `tests/programs/crates`, by cargo: it uses crates.
+    Cargo(&'static str),
 }
 
 /// Builds `tests/programs/NAME` and returns the executable.
 pub fn program(name: &str, compiler: Compiler) -> Result<PathBuf> {
+    if let Compiler::Cargo(binary) = compiler {
+        return with_crates(binary);
+    }
     let source = root().join("tests/programs").join(name);
     let text = fs::read(&source).with_context(|| format!("reading {}", source.display()))?;
     let mut hasher = DefaultHasher::new();
@@ -103,6 +108,7 @@ pub fn program(name: &str, compiler: Compiler) -> Result<PathBuf> {
     }
     let partial = output().join(format!("{stem}-{}.partial", std::process::id()));
     let mut command = match compiler {
+        Compiler::Cargo(binary) => bail!("{binary} is built by cargo"),
         Compiler::C(words) => {
             let mut command = Command::new("cc");
             command.args(["-O2", "-g", "-pthread", "-I"]);
@@ -133,6 +139,20 @@ pub fn program(name: &str, compiler: Compiler) -> Result<PathBuf> {
     succeed(&mut command)?;
     fs::rename(&partial, &built)?;
     Ok(built)
+}
+
+/// A binary of the package `tests/programs/crates`, which cargo builds when it is not fresh.
+fn with_crates(binary: &str) -> Result<PathBuf> {
+    let folder = output().join("crates");
+    let manifest = root().join("tests/programs/crates/Cargo.toml");
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["build", "--release", "-q", "--locked", "--manifest-path"]);
+    command
+        .arg(manifest)
+        .args(["--bin", binary, "--target-dir"]);
+    command.arg(&folder);
+    succeed(&mut command)?;
+    Ok(folder.join("release").join(binary))
 }
 
 /// The progress points as a plain rlib, for programs built without cargo.

@@ -1,7 +1,9 @@
 //! What the tests share: finding and building programs, running them with and without the
-//! profiler, and the truth suite.
+//! profiler, the truth suite, and the simulator.
 
 pub mod build;
+pub mod random;
 pub mod run;
+pub mod simulation;
 pub mod stories;
 pub mod truth;

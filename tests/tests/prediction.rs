@@ -28,8 +28,9 @@ fn one_try_is_good(source: &str, good: impl Fn(f64, f64) -> bool) -> Result<()> 
     let built = build::program(program.source, program.compiler)?;
     let mut seen = Vec::new();
     for seed in TRIES {
-        let lines = predict(program, &built, 14.0, &["--seed", seed])?;
-        let gains: Vec<f64> = lines
+        let predicted = predict(program, &built, 14.0, &["--seed", seed])?;
+        let gains: Vec<f64> = predicted
+            .lines
             .iter()
             .filter_map(|line| Some(at(line, 0.5)?.gain))
             .collect();

@@ -10,7 +10,7 @@ use crate::doubt::Doubt;
 use crate::experiments::choice::{Candidate, LEVELS, Order, STEP};
 use crate::experiments::in_flight::Integral;
 use crate::experiments::observation::Observation;
-use crate::experiments::window::{LATENCY_NAP, Measured, Meter, Step, Terms};
+use crate::experiments::window::{LATENCY_NAP, LEAD_IN, Measured, Meter, Step, Terms};
 use crate::line_tally::LineNumber;
 use crate::run::PERIOD;
 use crate::symbols::LineId;
@@ -18,16 +18,6 @@ use crate::targets::processor_wait::{ProcessorWait, Waited};
 use crate::targets::shared_region::{PlanToPublish, PointKind};
 use crate::targets::target::Target;
 use coz_rs_runtime_preload::layout::MAX_RANGES;
-
-/// A window is in force so long before it is measured, ns, that the pauses still owed are the
-/// same at both its ends,
-const LEAD_IN: u64 = 20_000_000;
-/// longer when the line has changed, as threads must learn their share of hits anew:
-const LEAD_IN_NEW_LINE: u64 = 50_000_000;
-/// so many samples a busy thread,
-const SAMPLES_NEW_LINE: u64 = 40;
-/// but no longer than this.
-const LONGEST_LEAD_IN: u64 = 300_000_000;
 
 /// An experiment under way.
 #[derive(Debug)]
@@ -152,14 +142,7 @@ impl Controller<'_> {
             ranges,
             speedup,
             order,
-            terms: Terms {
-                lead_in: if changed { LEAD_IN_NEW_LINE } else { LEAD_IN },
-                lead_in_samples: if changed { SAMPLES_NEW_LINE * busy } else { 0 },
-                longest_lead_in: LONGEST_LEAD_IN,
-                point: pace.point,
-                length: pace.length,
-                pairs: pairs.len(),
-            },
+            terms: Terms::of_block(changed, busy, pace, pairs.len()),
             pairs,
             measured: Vec::new(),
             waited: Vec::new(),
@@ -269,9 +252,7 @@ impl Controller<'_> {
         self.next_window += 1;
         self.last_selected = Some((block.target, line));
         if !block.measured.is_empty() {
-            // The block's line is in the threads' memory by now.
-            block.terms.lead_in = LEAD_IN;
-            block.terms.lead_in_samples = 0;
+            block.terms.line_is_known();
         }
         block.wait = ProcessorWait::read(target.pid);
         let slows = at_speedup == Some(&true) && block.slows;

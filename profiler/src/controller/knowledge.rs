@@ -32,19 +32,7 @@ impl Session {
 }
 
 fn learn(analysis: &Analysis, tally: &mut LineTally, status: &mut StatusLine) {
-    // A line may matter to one point and not to another: the most open decision counts.
-    tally.forget_decisions();
-    for point in &analysis.points {
-        for line in &point.lines {
-            let Some(known) = tally.at(&line.location) else {
-                continue;
-            };
-            if known.open.is_none_or(|open| line.open > open) {
-                known.open = Some(line.open);
-                known.knee = line.curve.as_ref().and_then(|curve| curve.knee);
-            }
-        }
-    }
+    tally.learn(analysis);
     let first = analysis
         .points
         .first()

@@ -6,7 +6,17 @@
 
 use super::in_flight::{InFlight, Integral};
 use super::observation::{Edge, Observation};
-use super::pacing;
+use super::pacing::{self, Pace};
+
+/// A window is in force so long before it is measured, ns, that the pauses still owed are the
+/// same at both its ends,
+pub const LEAD_IN: u64 = 20_000_000;
+/// longer when the line has changed, as threads must learn their share of hits anew:
+const LEAD_IN_NEW_LINE: u64 = 50_000_000;
+/// so many samples a busy thread,
+const SAMPLES_NEW_LINE: u64 = 40;
+/// but no longer than this.
+const LONGEST_LEAD_IN: u64 = 300_000_000;
 
 /// An edge may be off by this part of the window.
 const EDGE_ERROR: f64 = 0.01;
@@ -44,6 +54,28 @@ pub struct Terms {
     pub length: u64,
     /// How many latency points there are.
     pub pairs: usize,
+}
+
+impl Terms {
+    /// Terms of a block's first window; `changed` says that the line was not selected before,
+    /// `busy` is the number of threads that must learn their share of hits then.
+    #[must_use]
+    pub fn of_block(changed: bool, busy: u64, pace: Pace, pairs: usize) -> Terms {
+        Terms {
+            lead_in: if changed { LEAD_IN_NEW_LINE } else { LEAD_IN },
+            lead_in_samples: if changed { SAMPLES_NEW_LINE * busy } else { 0 },
+            longest_lead_in: LONGEST_LEAD_IN,
+            point: pace.point,
+            length: pace.length,
+            pairs,
+        }
+    }
+
+    /// Terms of the block's later windows: the line is in the threads' memory by now.
+    pub fn line_is_known(&mut self) {
+        self.lead_in = LEAD_IN;
+        self.lead_in_samples = 0;
+    }
 }
 
 /// What to do after an observation.

@@ -1,9 +1,17 @@
 //! The truth: what really shortening a line gains.
+//!
+//! One round runs the program whole and with the line at every share, in random order; each share
+//! is compared with the whole run of its round, so that the machine's drift cancels. Rounds are
+//! added while the truth's own noise is large. A run during which others used the processors is
+//! void and repeated.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+
+use super::machine::{TOO_MUCH, Watch};
+use crate::random::Random;
 
 /// A program speedup with the half width of its 95 % interval.
 #[derive(Debug, Clone, Copy)]
@@ -12,9 +20,42 @@ pub struct Measured {
     pub gain: f64,
     /// Half width of the 95 % interval.
     pub noise: f64,
+    /// Pairs it stands on.
+    pub pairs: usize,
+}
+
+/// How much is done for a truth.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Length of one run, s.
+    pub seconds: f64,
+    /// Rounds at least.
+    pub fewest: usize,
+    /// Rounds at most.
+    pub most: usize,
+    /// Half width that is good enough.
+    pub enough: f64,
+    /// Runs that may be repeated because others used the processors, of one line.
+    pub repeats: usize,
+}
+
+/// The truths of one line.
+#[derive(Debug, Clone)]
+pub struct Truths {
+    /// At each speedup asked for.
+    pub levels: Vec<Measured>,
+    /// Runs that were repeated.
+    pub repeated: usize,
+    /// Runs that others disturbed and that were kept, as no more could be repeated.
+    pub disturbed: usize,
+    /// Processors that others kept busy, on average over the runs that were kept.
+    pub others: f64,
 }
 
 /// Runs the program and reads the rate that it prints: `rate R` (visits per second).
+///
+/// # Errors
+/// If it fails or prints no rate.
 pub fn rate(program: &Path, arguments: &[String]) -> Result<f64> {
     let output = Command::new(program).args(arguments).output()?;
     ensure!(
@@ -31,39 +72,85 @@ pub fn rate(program: &Path, arguments: &[String]) -> Result<f64> {
     let rate = words
         .next()
         .with_context(|| format!("no rate in {text:?}"))?;
-    rate.parse().with_context(|| format!("the rate {rate:?}"))
+    let rate: f64 = rate.parse().with_context(|| format!("the rate {rate:?}"))?;
+    ensure!(
+        rate.is_finite() && rate > 0.0,
+        "{}: no visits",
+        program.display()
+    );
+    Ok(rate)
 }
 
-/// Truth of shortening by `speedup`: `pairs` interleaved pairs of `seconds` each.
-pub fn truth(
+/// Truths of shortening the line behind `knob` by each of `speedups`.
+///
+/// # Errors
+/// If a run fails.
+pub fn truths(
     program: &Path,
     common: &[&str],
     knob: &str,
-    speedup: f64,
-    pairs: usize,
-    seconds: f64,
-) -> Result<Measured> {
-    let arguments = |share: f64| -> Vec<String> {
+    speedups: &[f64],
+    effort: &Effort,
+    random: &mut Random,
+) -> Result<Truths> {
+    let mut repeated = 0;
+    let mut disturbed = 0;
+    let mut others = (0.0, 0.0);
+    let mut one = |speedup: f64| -> Result<f64> {
         let mut words: Vec<String> = common.iter().map(ToString::to_string).collect();
-        words.extend([
-            "--seconds".into(),
-            seconds.to_string(),
-            knob.into(),
-            share.to_string(),
-        ]);
-        words
+        words.extend(["--seconds".into(), effort.seconds.to_string()]);
+        words.extend([knob.into(), format!("{:.4}", 1.0 - speedup)]);
+        loop {
+            let watch = Watch::start()?;
+            let rate = rate(program, &words)?;
+            let now = watch.others()?;
+            if now > TOO_MUCH && repeated < effort.repeats {
+                repeated += 1;
+                continue;
+            }
+            disturbed += usize::from(now > TOO_MUCH);
+            others = (others.0 + now, others.1 + 1.0);
+            return Ok(rate);
+        }
     };
-    let mut ratios = Vec::new();
-    for pair in 0..pairs {
-        let (whole, part) = if pair % 2 == 0 {
-            let whole = rate(program, &arguments(1.0))?;
-            (whole, rate(program, &arguments(1.0 - speedup))?)
-        } else {
-            let part = rate(program, &arguments(1.0 - speedup))?;
-            (rate(program, &arguments(1.0))?, part)
+    let mut ratios = vec![Vec::new(); speedups.len()];
+    for round in 0..effort.most {
+        let open = |at: usize| {
+            let noise = measured(&ratios[at]).noise;
+            round < effort.fewest || noise.is_nan() || noise > effort.enough
         };
-        ratios.push((whole / part).ln());
+        let mut order: Vec<Option<usize>> = (0..speedups.len())
+            .filter(|at| open(*at))
+            .map(Some)
+            .collect();
+        if order.is_empty() {
+            break;
+        }
+        order.push(None);
+        random.shuffle(&mut order);
+        let mut whole = None;
+        let mut parts = Vec::new();
+        for step in order {
+            let rate = one(step.map_or(0.0, |at| speedups[at]))?;
+            match step {
+                Some(at) => parts.push((at, rate)),
+                None => whole = Some(rate),
+            }
+        }
+        for (at, part) in parts {
+            ratios[at].extend(whole.map(|whole| (whole / part).ln()));
+        }
     }
+    Ok(Truths {
+        levels: ratios.iter().map(|ratios| measured(ratios)).collect(),
+        repeated,
+        disturbed,
+        others: others.0 / others.1,
+    })
+}
+
+/// The gain from log ratios of periods, shortened over whole.
+fn measured(ratios: &[f64]) -> Measured {
     let count = ratios.len() as f64;
     let mean = ratios.iter().sum::<f64>() / count;
     let variance = ratios
@@ -72,18 +159,35 @@ pub fn truth(
         .sum::<f64>()
         / (count - 1.0).max(1.0);
     let half = student(ratios.len().saturating_sub(1)) * (variance / count).sqrt();
-    Ok(Measured {
+    Measured {
         gain: 1.0 - mean.exp(),
         noise: half * mean.exp(),
-    })
+        pairs: ratios.len(),
+    }
 }
 
 /// Two-sided 95 % quantile of Student's t (any table of it).
 fn student(freedom: usize) -> f64 {
-    const TABLE: [f64; 10] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    const TABLE: [f64; 16] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+        2.145, 2.131, 2.120,
     ];
     freedom
         .checked_sub(1)
-        .map_or(f64::NAN, |at| TABLE.get(at).copied().unwrap_or(2.0))
+        .map_or(f64::NAN, |at| TABLE.get(at).copied().unwrap_or(2.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_truth_is_the_mean_of_its_pairs_with_their_noise() {
+        let halved = measured(&[0.5f64.ln(), 0.5f64.ln()]);
+        assert!((halved.gain - 0.5).abs() < 1e-12 && halved.noise < 1e-12);
+        assert!(measured(&[0.1]).noise.is_nan());
+        // Three pairs, standard deviation 0.01: ±4.303·0.01/√3.
+        let noisy = measured(&[-0.01, 0.0, 0.01]);
+        assert!((noisy.noise - 0.02484).abs() < 1e-4 && noisy.gain.abs() < 1e-12);
+    }
 }

@@ -5,6 +5,8 @@
 //! unshortened run.
 
 pub mod catalogue;
+pub mod machine;
 pub mod measure;
 pub mod predict;
 pub mod report;
+pub mod suite;

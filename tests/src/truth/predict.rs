@@ -7,6 +7,7 @@ use coz_rs_plot::estimates::{LineEstimate, analyse};
 use coz_rs_plot::profile::Profile;
 
 use super::catalogue::Program;
+use super::machine::Watch;
 use crate::{build, run};
 
 /// A prediction with its 95 % interval.
@@ -18,6 +19,17 @@ pub struct Prediction {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+}
+
+/// What one run under the profiler said.
+#[derive(Debug, Clone)]
+pub struct Predicted {
+    /// The program's lines, in the order of the catalogue.
+    pub lines: Vec<LineEstimate>,
+    /// Names of the doubts.
+    pub doubts: Vec<String>,
+    /// Processors that others kept busy meanwhile.
+    pub others: f64,
 }
 
 /// The prediction at a speedup: of the fitted curve, as the report shows it.
@@ -41,14 +53,16 @@ pub fn at(line: &LineEstimate, speedup: f64) -> Option<Prediction> {
     })
 }
 
-/// Runs the program for `seconds` under the profiler and estimates all its lines, in the order of
-/// the catalogue.
+/// Runs the program for `seconds` under the profiler and estimates all its lines.
+///
+/// # Errors
+/// If there is no profile, or a line of the catalogue is not in it.
 pub fn predict(
     program: &Program,
     built: &Path,
     seconds: f64,
     options: &[&str],
-) -> Result<Vec<LineEstimate>> {
+) -> Result<Predicted> {
     let mut fixed = Vec::new();
     for line in program.lines {
         let number = build::marked_line(program.source, line.label)?;
@@ -61,7 +75,9 @@ pub fn predict(
     let length = seconds.to_string();
     let mut arguments = program.arguments.to_vec();
     arguments.extend(["--seconds", &length]);
+    let watch = Watch::start()?;
     let profiled = run::profiled(&words, built, &arguments)?;
+    let others = watch.others()?;
     ensure!(
         profiled.profile.exists(),
         "no profile of {}: {}",
@@ -70,10 +86,13 @@ pub fn predict(
     );
     let profile = Profile::read(&profiled.profile)?;
     let analysis = analyse(&profile.records);
-    let point = analysis
-        .points
-        .first()
-        .context("no progress point in the profile")?;
+    let point = analysis.points.first().with_context(|| {
+        format!(
+            "no progress point in the profile of {}:\n{}",
+            program.source,
+            profiled.stderr()
+        )
+    })?;
     let mut lines = Vec::new();
     for name in &fixed {
         let found = point
@@ -84,5 +103,10 @@ pub fn predict(
             .with_context(|| format!("{name} is not in the profile:\n{}", profiled.stderr()))?;
         lines.push(line.clone());
     }
-    Ok(lines)
+    let doubts = analysis.doubts.iter().map(|note| note.doubt.clone());
+    Ok(Predicted {
+        lines,
+        doubts: doubts.collect(),
+        others,
+    })
 }

@@ -1,0 +1,107 @@
+//! The simulator for people: `cargo run --release -p coz-rs-tests --bin simulate -- [OPTION] [PROGRAM …]`.
+//!
+//! Prints how often the intervals of simulated profiles hold the truth. `--sessions N` (200) and
+//! `--seconds S` (25) of each program; `--race` instead compares with Coz's scheme how soon the
+//! right line is named and known to ±3 points.
+
+use anyhow::{Context, Result, bail};
+use coz_rs_tests::simulation::coverage::{Coverage, cover};
+use coz_rs_tests::simulation::engine::USUAL;
+use coz_rs_tests::simulation::program::{Program, programs};
+use coz_rs_tests::simulation::race::{Ranking, Settled, coz, ours, top};
+
+/// Seconds that each scheme is followed for.
+const OUR_HORIZON: f64 = 120.0;
+const COZ_HORIZON: f64 = 1800.0;
+
+fn all() -> Vec<Program> {
+    vec![
+        programs::one_thread(),
+        programs::barrier(4.0, 3.2),
+        programs::pipeline(3.0, 2.0),
+        programs::pipeline_of_three(),
+        programs::lock(),
+        programs::sleep(),
+        programs::many_lines(),
+    ]
+}
+
+fn main() -> Result<()> {
+    let (mut sessions, mut seconds, mut race) = (200, 25.0, false);
+    let mut names = Vec::new();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || {
+            words
+                .next()
+                .with_context(|| format!("{word} needs a value"))
+        };
+        match word.as_str() {
+            "--sessions" => sessions = value()?.parse()?,
+            "--seconds" => seconds = value()?.parse()?,
+            "--race" => race = true,
+            name if !name.starts_with('-') => names.push(name.to_owned()),
+            other => bail!("{other}: not an option of the simulator"),
+        }
+    }
+    let wanted = |program: &Program| names.is_empty() || names.iter().any(|n| program.name == n);
+    let chosen: Vec<Program> = all().into_iter().filter(wanted).collect();
+    if race {
+        chosen
+            .iter()
+            .for_each(|program| run_race(program, sessions));
+        return Ok(());
+    }
+    let mut total = Coverage::default();
+    for program in &chosen {
+        let coverage = cover(program, USUAL, 0..sessions, seconds);
+        println!("{:<18} {coverage}", program.name);
+        total.add(&coverage);
+    }
+    println!("{:<18} {total}", "all");
+    Ok(())
+}
+
+fn run_race(program: &Program, sessions: u64) {
+    let top = top(program);
+    println!(
+        "{}: line {} gains {:.1} points at 50 %",
+        program.name,
+        top.line,
+        top.gain * 100.0
+    );
+    let show = |name: &str, horizon: f64, all: &[Settled]| {
+        println!(
+            "  {name:<22} named {}, known {}",
+            median(all.iter().map(|one| one.named), horizon),
+            median(all.iter().map(|one| one.known), horizon)
+        );
+    };
+    let settled: Vec<Settled> = (0..sessions)
+        .map(|seed| ours(program, USUAL, top, seed, OUR_HORIZON))
+        .collect();
+    show("coz-rs", OUR_HORIZON, &settled);
+    for (name, ranking) in [
+        ("Coz's, by slope", Ranking::Slope),
+        ("Coz's, by maximum", Ranking::Maximum),
+    ] {
+        let settled: Vec<Settled> = (0..sessions)
+            .map(|seed| coz(program, USUAL, top, ranking, seed, COZ_HORIZON))
+            .collect();
+        show(name, COZ_HORIZON, &settled);
+    }
+}
+
+/// Median and nine tenths of the times, those that never settled counting as the horizon.
+fn median(times: impl Iterator<Item = Option<f64>>, horizon: f64) -> String {
+    let mut times: Vec<f64> = times.map(|time| time.unwrap_or(f64::INFINITY)).collect();
+    times.sort_by(f64::total_cmp);
+    let at = |part: f64| {
+        let index = ((times.len() as f64 - 1.0) * part).round() as usize;
+        match times.get(index) {
+            Some(time) if time.is_finite() => format!("{time:.0} s"),
+            _ => format!("> {horizon:.0} s"),
+        }
+    };
+    format!("{} (nine of ten: {})", at(0.5), at(0.9))
+}
