@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use super::thread_ledger::{self, Wait};
 use super::thread_local::thread;
-use super::{entry, latency, shared};
+use super::{entry, latency, process_copies, shared};
 use crate::layout::{Counter, MAX_COUNTERS, NAME_BYTES};
 
 /// The kind of a counter that is neither a begin nor an end.
@@ -22,6 +22,7 @@ const FILLING: u32 = u32::MAX;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _coz_get_counter(kind: c_int, name: *const c_char) -> *const Counter {
     entry::start_early();
+    process_copies::at_progress_point();
     if name.is_null() || !(1..=3).contains(&kind) {
         return &raw const shared::SPARE_COUNTER;
     }

@@ -1,24 +1,17 @@
 //! The library's constructor: finds the controller, maps the region, starts the sampler.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::real_functions::{resolve_all, variable};
-use super::{greeting, perf_event, shared, threads, timer_sampler};
+use super::{greeting, perf_event, process_copies, shared, threads, timer_sampler};
 use crate::handshake::{MAGIC, Ready, SOCKET_ENV, Welcome, sampler};
-use crate::layout::Region;
 
 /// 1 once start-up has begun: it happens once.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
-    fn __register_atfork(
-        prepare: Option<extern "C" fn()>,
-        parent: Option<extern "C" fn()>,
-        child: Option<extern "C" fn()>,
-        object: *mut c_void,
-    ) -> c_int;
 }
 
 /// glibc passes the program's arguments to constructors.
@@ -57,8 +50,7 @@ fn start(environment: *mut *mut c_char) {
     // SAFETY: `greet` has mapped it; nothing unmaps it.
     unsafe { shared::set_region(greeting.region) };
     threads::prepare();
-    // SAFETY: the handlers have the right type; this object is never unloaded.
-    unsafe { __register_atfork(None, None, Some(in_forked_child), core::ptr::null_mut()) };
+    process_copies::prepare(path, &welcome);
     if let Some(region) = shared::region() {
         // The environment's list lies above every frame of the main thread.
         threads::register(region, environment as u64);
@@ -71,7 +63,8 @@ fn start(environment: *mut *mut c_char) {
     greeting.finish(ready, event);
 }
 
-fn start_sampler(welcome: &Welcome) -> (Ready, Option<i32>) {
+/// Starts the sampler that the controller wants, in the calling thread and those it will make.
+pub fn start_sampler(welcome: &Welcome) -> (Ready, Option<i32>) {
     let mut ready = Ready {
         magic: MAGIC,
         sampler: sampler::NONE,
@@ -94,14 +87,4 @@ fn start_sampler(welcome: &Welcome) -> (Ready, Option<i32>) {
         timer_sampler::start_thread(super::thread_local::thread());
     }
     (ready, None)
-}
-
-/// The child of a fork keeps no ledger: it is not sampled, and its parent's memory is not its own.
-extern "C" fn in_forked_child() {
-    if let Some(region) = shared::region() {
-        let address = core::ptr::from_ref::<Region>(region).cast_mut();
-        greeting::replace_region(address);
-        region.header.off.store(1, Relaxed);
-    }
-    threads::forget_all();
 }

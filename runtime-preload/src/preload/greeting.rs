@@ -2,7 +2,7 @@
 //!
 //! Runs once, at start-up, and never waits longer than [`PATIENCE`] seconds in one call.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::CStr;
 
 use super::syscalls::close;
 use crate::handshake::{Hello, MAGIC, Ready, Welcome};
@@ -165,17 +165,12 @@ fn map(memory: i32) -> Option<*mut Region> {
     Some(region)
 }
 
-/// In a forked child: fresh private memory in the place of the shared region, so that the child
-/// does not count into its parent and cached pointers stay valid.
-pub fn replace_region(region: *mut Region) {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    let size = size_of::<Region>();
-    // SAFETY: exactly over our own mapping; its content is zero atomics, which are valid.
-    unsafe { libc::mmap(region.cast::<c_void>(), size, protection, flags, -1, 0) };
-}
-
 impl Greeting {
+    /// Hangs up.
+    pub fn give_up(self) {
+        close(self.socket);
+    }
+
     /// Tells the controller which sampler runs, gives it the event, and hangs up.
     pub fn finish(self, ready: Ready, event: Option<i32>) {
         let mut control = Control([0; 24]);

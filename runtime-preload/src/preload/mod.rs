@@ -5,12 +5,14 @@
 //! leaves the program running.
 
 mod coz_abi;
+mod descriptors;
 mod entry;
 mod environment;
 mod greeting;
 mod hooks;
 mod latency;
 mod perf_event;
+mod process_copies;
 mod real_functions;
 mod sample_handler;
 mod shared;

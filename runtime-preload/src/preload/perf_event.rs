@@ -54,6 +54,10 @@ pub fn is_running() -> bool {
 /// Installs the SIGTRAP handler and opens the event on the calling thread; the descriptor, or the
 /// kernel's errno.
 pub fn start(period: u64, exclude_kernel: bool) -> Result<i32, i32> {
+    if is_running() {
+        // A forked child: handlers are inherited, events are not.
+        return open(period, exclude_kernel);
+    }
     let old = install(libc::SIGTRAP, on_trap)?;
     let event = match open(period, exclude_kernel) {
         Ok(event) => event,

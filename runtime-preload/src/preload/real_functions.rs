@@ -1,6 +1,6 @@
 //! The libc functions behind our hooks, looked up once, before any of them is forwarded to.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use super::shared;
@@ -11,7 +11,14 @@ use crate::layout::fault;
 pub type Mutex = libc::pthread_mutex_t;
 /// `pthread_cond_t`, only ever passed on.
 pub type Condition = libc::pthread_cond_t;
-type Time = *const libc::timespec;
+/// A time or a duration, only ever passed on.
+pub type Time = *const libc::timespec;
+/// `pthread_rwlock_t`, only ever passed on.
+pub type ReadWriteLock = libc::pthread_rwlock_t;
+type Once = Option<extern "C" fn()>;
+type Signals = *const libc::sigset_t;
+type Polled = *mut libc::pollfd;
+type Set = *mut libc::fd_set;
 
 macro_rules! real_functions {
     ($($name:ident $version:literal ($($word:ident: $argument:ty),*) -> $result:ty;)*) => {
@@ -24,6 +31,7 @@ macro_rules! real_functions {
 
         /// What the pointers hold until they are resolved: a hook was called before our
         /// constructor. No branch of the usual path has to ask.
+        #[allow(non_snake_case, reason = "named as the functions")]
         mod stubs {
             use super::*;
             $(
@@ -48,6 +56,7 @@ macro_rules! real_functions {
 
         $(
         #[doc = concat!("The real `", stringify!($name), "`.")]
+        #[allow(non_snake_case, reason = "named as the function")]
         #[inline(always)]
         pub fn $name() -> unsafe extern "C" fn($($argument),*) -> $result {
             let pointer = pointers::$name.load(Relaxed);
@@ -78,6 +87,80 @@ real_functions! {
     pthread_cond_signal "GLIBC_2.3.2\0" (a: *mut Condition) -> c_int;
     pthread_cond_broadcast "GLIBC_2.3.2\0" (a: *mut Condition) -> c_int;
     pthread_barrier_wait "" (a: *mut libc::pthread_barrier_t) -> c_int;
+    pthread_cancel "" (a: libc::pthread_t) -> c_int;
+    pthread_once "" (a: *mut c_int, b: Once) -> c_int;
+    pthread_rwlock_rdlock "" (a: *mut ReadWriteLock) -> c_int;
+    pthread_rwlock_tryrdlock "" (a: *mut ReadWriteLock) -> c_int;
+    pthread_rwlock_timedrdlock "" (a: *mut ReadWriteLock, b: Time) -> c_int;
+    pthread_rwlock_clockrdlock "" (a: *mut ReadWriteLock, b: libc::clockid_t, c: Time) -> c_int;
+    pthread_rwlock_wrlock "" (a: *mut ReadWriteLock) -> c_int;
+    pthread_rwlock_trywrlock "" (a: *mut ReadWriteLock) -> c_int;
+    pthread_rwlock_timedwrlock "" (a: *mut ReadWriteLock, b: Time) -> c_int;
+    pthread_rwlock_clockwrlock "" (a: *mut ReadWriteLock, b: libc::clockid_t, c: Time) -> c_int;
+    pthread_rwlock_unlock "" (a: *mut ReadWriteLock) -> c_int;
+    pthread_spin_lock "" (a: *mut libc::pthread_spinlock_t) -> c_int;
+    pthread_spin_trylock "" (a: *mut libc::pthread_spinlock_t) -> c_int;
+    pthread_spin_unlock "" (a: *mut libc::pthread_spinlock_t) -> c_int;
+    sem_wait "" (a: *mut libc::sem_t) -> c_int;
+    sem_trywait "" (a: *mut libc::sem_t) -> c_int;
+    sem_timedwait "" (a: *mut libc::sem_t, b: Time) -> c_int;
+    sem_clockwait "" (a: *mut libc::sem_t, b: libc::clockid_t, c: Time) -> c_int;
+    sem_post "" (a: *mut libc::sem_t) -> c_int;
+    call_once "" (a: *mut c_int, b: Once) -> ();
+    mtx_lock "" (a: *mut Mutex) -> c_int;
+    mtx_trylock "" (a: *mut Mutex) -> c_int;
+    mtx_timedlock "" (a: *mut Mutex, b: Time) -> c_int;
+    mtx_unlock "" (a: *mut Mutex) -> c_int;
+    cnd_wait "" (a: *mut Condition, b: *mut Mutex) -> c_int;
+    cnd_timedwait "" (a: *mut Condition, b: *mut Mutex, c: Time) -> c_int;
+    cnd_signal "" (a: *mut Condition) -> c_int;
+    cnd_broadcast "" (a: *mut Condition) -> c_int;
+    thrd_create "" (a: *mut libc::pthread_t, b: Routine, c: *mut c_void) -> c_int;
+    thrd_join "" (a: libc::pthread_t, b: *mut c_int) -> c_int;
+    thrd_exit "" (a: c_int) -> ();
+    sigwait "" (a: Signals, b: *mut c_int) -> c_int;
+    sigwaitinfo "" (a: Signals, b: *mut libc::siginfo_t) -> c_int;
+    sigtimedwait "" (a: Signals, b: *mut libc::siginfo_t, c: Time) -> c_int;
+    kill "" (a: libc::pid_t, b: c_int) -> c_int;
+    tgkill "" (a: libc::pid_t, b: libc::pid_t, c: c_int) -> c_int;
+    pthread_kill "" (a: libc::pthread_t, b: c_int) -> c_int;
+    sigqueue "" (a: libc::pid_t, b: c_int, c: *mut c_void) -> c_int;
+    pthread_sigqueue "" (a: libc::pthread_t, b: c_int, c: *mut c_void) -> c_int;
+    eventfd "" (a: c_uint, b: c_int) -> c_int;
+    pipe "" (a: *mut c_int) -> c_int;
+    pipe2 "" (a: *mut c_int, b: c_int) -> c_int;
+    socketpair "" (a: c_int, b: c_int, c: c_int, d: *mut c_int) -> c_int;
+    dup "" (a: c_int) -> c_int;
+    dup2 "" (a: c_int, b: c_int) -> c_int;
+    dup3 "" (a: c_int, b: c_int, c: c_int) -> c_int;
+    close "" (a: c_int) -> c_int;
+    shutdown "" (a: c_int, b: c_int) -> c_int;
+    epoll_ctl "" (a: c_int, b: c_int, c: c_int, d: *mut libc::epoll_event) -> c_int;
+    read "" (a: c_int, b: *mut c_void, c: usize) -> isize;
+    __read_chk "" (a: c_int, b: *mut c_void, c: usize, d: usize) -> isize;
+    readv "" (a: c_int, b: *const libc::iovec, c: c_int) -> isize;
+    recv "" (a: c_int, b: *mut c_void, c: usize, d: c_int) -> isize;
+    __recv_chk "" (a: c_int, b: *mut c_void, c: usize, d: usize, e: c_int) -> isize;
+    recvfrom "" (a: c_int, b: *mut c_void, c: usize, d: c_int, e: *mut libc::sockaddr, f: *mut libc::socklen_t) -> isize;
+    recvmsg "" (a: c_int, b: *mut libc::msghdr, c: c_int) -> isize;
+    eventfd_read "" (a: c_int, b: *mut u64) -> c_int;
+    write "" (a: c_int, b: *const c_void, c: usize) -> isize;
+    writev "" (a: c_int, b: *const libc::iovec, c: c_int) -> isize;
+    send "" (a: c_int, b: *const c_void, c: usize, d: c_int) -> isize;
+    sendto "" (a: c_int, b: *const c_void, c: usize, d: c_int, e: *const libc::sockaddr, f: libc::socklen_t) -> isize;
+    sendmsg "" (a: c_int, b: *const libc::msghdr, c: c_int) -> isize;
+    eventfd_write "" (a: c_int, b: u64) -> c_int;
+    poll "" (a: Polled, b: libc::nfds_t, c: c_int) -> c_int;
+    __poll_chk "" (a: Polled, b: libc::nfds_t, c: c_int, d: usize) -> c_int;
+    ppoll "" (a: Polled, b: libc::nfds_t, c: Time, d: Signals) -> c_int;
+    __ppoll_chk "" (a: Polled, b: libc::nfds_t, c: Time, d: Signals, e: usize) -> c_int;
+    select "" (a: c_int, b: Set, c: Set, d: Set, e: *mut libc::timeval) -> c_int;
+    pselect "" (a: c_int, b: Set, c: Set, d: Set, e: Time, f: Signals) -> c_int;
+    epoll_wait "" (a: c_int, b: *mut libc::epoll_event, c: c_int, d: c_int) -> c_int;
+    epoll_pwait "" (a: c_int, b: *mut libc::epoll_event, c: c_int, d: c_int, e: Signals) -> c_int;
+    epoll_pwait2 "" (a: c_int, b: *mut libc::epoll_event, c: c_int, d: Time, e: Signals) -> c_int;
+    _Fork "" () -> libc::pid_t;
+    prctl "" (a: c_int, b: c_ulong, c: c_ulong, d: c_ulong, e: c_ulong) -> c_int;
     sigaction "" (a: c_int, b: *const libc::sigaction, c: *mut libc::sigaction) -> c_int;
     signal "" (a: c_int, b: libc::sighandler_t) -> libc::sighandler_t;
     sigprocmask "" (a: c_int, b: *const libc::sigset_t, c: *mut libc::sigset_t) -> c_int;
@@ -87,6 +170,7 @@ real_functions! {
 unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> *mut c_char;
 }
 
 const NEXT: *mut c_void = -1isize as *mut c_void;
@@ -105,7 +189,10 @@ fn resolve(pointer: &AtomicPtr<c_void>, stub: *mut c_void, name: &str, version: 
         found = unsafe { dlsym(NEXT, name.as_ptr().cast()) };
     }
     if found.is_null() {
-        // This libc does not have it; the program did not get it from there either.
+        // This libc does not have it; the program did not get it from there either. Its next
+        // dlerror(3) shall not tell of our look-up.
+        // SAFETY: no argument.
+        unsafe { dlerror() };
         found = missing as *const () as *mut c_void;
     }
     pointer.store(found, Relaxed);

@@ -9,7 +9,7 @@ use core::sync::atomic::{
 
 use super::stack_reader::{LiveStack, Modules};
 use super::syscalls::now;
-use super::thread_ledger::{self, Window, add};
+use super::thread_ledger::{self, Waiting, Window, add};
 use super::thread_local::thread;
 use super::{shared, threads};
 use crate::layout::{MAX_FRAMES, MAX_RANGES, RING_SLOTS, Region, SAMPLE_CUT, Sample};
@@ -57,13 +57,18 @@ pub fn take_sample(registers: Registers, weight: u32) {
             .samples_cut
             .fetch_add(u64::from(weight), Relaxed);
     }
+    let waiting = thread_ledger::waiting(thread, window.as_ref());
     let entered = if slot.is_some() {
-        thread_ledger::enter()
+        thread_ledger::enter_waiting()
     } else {
         None
     };
     if let Some(entered) = entered.as_ref().filter(|_| !walk.unknown) {
-        entered.credit_sample(hit, weight, time);
+        if waiting == Waiting::Spinning {
+            entered.pass_over_sample(time);
+        } else {
+            entered.credit_sample(hit, weight, time);
+        }
     }
     record.time.store(time, Relaxed);
     record.g.store(region.global.g.load(Relaxed), Relaxed);
@@ -80,7 +85,9 @@ pub fn take_sample(registers: Registers, weight: u32) {
     // Release: partner of the controller's Acquire load of the sequence.
     record.sequence.store(number + 1, Release);
     if let Some(entered) = entered {
-        entered.pay();
+        if waiting == Waiting::No {
+            entered.pay();
+        }
         entered.leave();
     }
 }

@@ -64,4 +64,17 @@ pub fn turn_off(why: u32) {
         header.active.store(0, Relaxed);
         header.off.store(1, Relaxed);
     }
+    // The controller may switch the next window on before it has seen that we are off.
+    SWITCH.store((&raw const NEVER).cast_mut(), Relaxed);
+}
+
+/// Whether profiling is off for good: no system call of ours is made any more.
+pub fn is_off() -> bool {
+    region().is_none_or(|region| region.header.off.load(Relaxed) != 0)
+}
+
+/// Forgets the region, which is another process's and could not be replaced.
+pub fn detach() {
+    SWITCH.store((&raw const NEVER).cast_mut(), Relaxed);
+    REGION.store(core::ptr::null_mut(), Relaxed);
 }

@@ -46,6 +46,22 @@ pub fn thread_id() -> u32 {
     (unsafe { syscall4(libc::SYS_gettid, 0, 0, 0, 0) }) as u32
 }
 
+/// This process's id.
+pub fn process_id() -> i32 {
+    // SAFETY: getpid takes nothing and cannot fail.
+    (unsafe { syscall4(libc::SYS_getpid, 0, 0, 0, 0) }) as i32
+}
+
+/// The number of the inode behind a descriptor.
+pub fn inode(descriptor: i32) -> Option<u64> {
+    // SAFETY: all-zero is a valid stat to be filled in.
+    let mut status: libc::stat = unsafe { core::mem::zeroed() };
+    let place = &raw mut status as u64;
+    // SAFETY: a valid place for the status.
+    let result = unsafe { syscall4(libc::SYS_fstat, descriptor as u64, place, 0, 0) };
+    (result == 0).then_some(status.st_ino)
+}
+
 /// Nanoseconds of a clock.
 fn clock(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {

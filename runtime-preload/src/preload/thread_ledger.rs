@@ -4,11 +4,14 @@
 //! the ledger alone. There is no `Drop`: cancellation may unwind through a hook, so each hook
 //! calls [`Entered::leave`] before the real call.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{
+    AtomicU32,
+    Ordering::{AcqRel, Acquire, Relaxed},
+};
 
 use super::syscalls::{now, sleep_until, thread_cpu};
 use super::thread_local::{ThreadLocal, thread};
-use super::{latency, shared, thread_kinds};
+use super::{latency, process_copies, shared, thread_kinds};
 use crate::delay_ledger::{Account, credit_for};
 use crate::hit_share::HitShare;
 use crate::layout::{Plan, Region, ThreadSlot};
@@ -22,6 +25,9 @@ const SMALLEST_SLEEP: u64 = 5_000;
 const CREDIT_GAP: u64 = 20_000;
 /// At most this many periods are credited ahead of the next sample (timers tick every 4 ms).
 const PERIODS_AHEAD: u64 = 5;
+
+/// Threads of this process that sleep off a debt now.
+pub static SLEEPING: AtomicU32 = AtomicU32::new(0);
 
 /// The window in force.
 #[derive(Clone, Copy)]
@@ -101,6 +107,11 @@ fn enter_region(region: &'static Region) -> Option<Entered> {
     if thread.inside.load(Relaxed) != 0 {
         return None;
     }
+    if process_copies::is_unannounced() {
+        process_copies::in_unannounced_child();
+        return None;
+    }
+    thread.waiting.store(0, Relaxed);
     // SAFETY: null or a slot of the region, set at registration.
     let slot = unsafe { thread.slot.load(Relaxed).as_ref() }?;
     let window = window(region)?;
@@ -196,6 +207,13 @@ impl Entered {
         }
     }
 
+    /// A sample of a thread that burns processor time by waiting: it says nothing of its work.
+    pub fn pass_over_sample(&self, time: u64) {
+        self.slot.partial.store(0, Relaxed);
+        self.slot.cpu_mark.store(thread_cpu(), Relaxed);
+        self.thread.credit_time.store(time, Relaxed);
+    }
+
     /// Credits the CPU time since the last sample or credit, so that it reaches G before this
     /// thread waits or wakes another.
     fn credit_partial(&self, gap: u64) {
@@ -251,7 +269,9 @@ impl Entered {
             }
             let part = due.min(SLICE);
             let wanted = part - mean;
+            SLEEPING.fetch_add(1, AcqRel);
             let slept = sleep_until(begin + wanted).saturating_sub(begin);
+            SLEEPING.fetch_sub(1, AcqRel);
             let excess = (slept.saturating_sub(wanted)).min(1_000_000) as i64;
             let old = self.region.global.oversleep.load(Relaxed);
             self.region
@@ -272,18 +292,30 @@ impl Entered {
         self.pay();
     }
 
-    /// Before blocking: credit, pay, and note G.
-    pub fn before_block(&self) -> Wait {
+    /// Before waiting: credit, pay, and note G.
+    fn before_wait(&self, kind: u64) -> Wait {
         self.credit_partial(CREDIT_GAP);
         self.pay();
-        Wait {
+        let wait = Wait {
             g: self.account().global.load(Relaxed),
             window: self.window.number,
-        }
+        };
+        self.slot.wait_g.store(wait.g, Relaxed);
+        self.slot.wait_window.store(wait.window, Relaxed);
+        self.thread.waiting.store(wait.window << 2 | kind, Relaxed);
+        wait
     }
 
-    /// Before the thread ends: as before a wake, however short the last credit is ago.
+    /// Before the thread ends: as before a wake, however short the last credit is ago. One that is
+    /// still in a wait was cancelled there, by another thread.
     pub fn before_end(&self) {
+        let wait = Wait {
+            g: self.slot.wait_g.load(Relaxed),
+            window: self.slot.wait_window.load(Relaxed),
+        };
+        if wait.window != 0 {
+            self.after_wake(wait);
+        }
         self.credit_partial(0);
         self.pay();
     }
@@ -298,11 +330,70 @@ impl Entered {
     }
 
     /// After a wait that another thread of the process ended: excused from what G grew meanwhile.
-    pub fn after_wake(&self, wait: Wait) {
+    fn after_wake(&self, wait: Wait) {
         if wait.window == self.window.number {
             add(&self.slot.excused, self.account().excuse(wait.g));
         }
     }
+
+    /// Processor time burnt by waiting is no work, and no credit is given for it.
+    fn leave_out_spinning(&self) {
+        if self.window.speedup == 0 || self.share().share == 0 {
+            return;
+        }
+        let cpu = thread_cpu();
+        let mark = self.slot.cpu_mark.swap(cpu, Relaxed);
+        if mark != 0 {
+            add(&self.slot.partial, cpu.saturating_sub(mark));
+        }
+        self.thread.credit_time.store(now(), Relaxed);
+    }
+}
+
+/// Kinds of [`waiting`].
+const ASLEEP: u64 = 1;
+const SPINNING: u64 = 2;
+
+/// What the calling thread is doing inside a hook's real call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// Nothing that concerns the ledger.
+    No,
+    /// It waits and does not pay: it may be about to be excused.
+    Asleep,
+    /// It also burns processor time, for which there is no credit.
+    Spinning,
+}
+
+/// What the interrupted thread waits for, in the window in force.
+///
+/// A program's handler that jumps out of a wait leaves the note behind: the next hook or the next
+/// window ends it.
+///
+/// # Signal safety
+/// Loads only.
+pub fn waiting(thread: &ThreadLocal, window: Option<&Window>) -> Waiting {
+    let word = thread.waiting.load(Relaxed);
+    if word == 0 || window.is_none_or(|window| word >> 2 != window.number) {
+        return Waiting::No;
+    }
+    if word & SPINNING != 0 {
+        Waiting::Spinning
+    } else {
+        Waiting::Asleep
+    }
+}
+
+/// [`enter`], for a thread that goes on waiting afterwards.
+///
+/// # Signal safety
+/// Made for the sample handler.
+pub fn enter_waiting() -> Option<Entered> {
+    let thread = thread();
+    let word = thread.waiting.load(Relaxed);
+    let entered = enter();
+    thread.waiting.store(word, Relaxed);
+    entered
 }
 
 /// Pays before a lock is taken, so that no pause is slept with it held.
@@ -326,10 +417,21 @@ pub fn before_wake() {
 /// Credits, pays and notes G before the thread blocks.
 #[inline]
 pub fn before_block() -> Wait {
+    before_wait(ASLEEP)
+}
+
+/// [`before_block`], for a wait that burns processor time.
+#[inline]
+pub fn before_spin() -> Wait {
+    before_wait(SPINNING)
+}
+
+#[inline]
+fn before_wait(kind: u64) -> Wait {
     let Some(entered) = enter() else {
         return Wait::NONE;
     };
-    let wait = entered.before_block();
+    let wait = entered.before_wait(kind);
     entered.leave();
     wait
 }
@@ -337,13 +439,26 @@ pub fn before_block() -> Wait {
 /// Ends a wait; `woken` says that a thread of this process ended it.
 #[inline]
 pub fn after_block(wait: Wait, woken: bool) {
-    if !woken || wait.window == 0 {
+    if wait.window == 0 {
         return;
     }
+    let spinning = thread().waiting.load(Relaxed) & SPINNING != 0;
     if let Some(entered) = enter() {
-        entered.after_wake(wait);
+        entered.slot.wait_window.store(0, Relaxed);
+        if spinning {
+            entered.leave_out_spinning();
+        }
+        if woken {
+            entered.after_wake(wait);
+        }
         entered.leave();
     }
+}
+
+/// The wait turned out to be none: what runs now is work.
+#[inline]
+pub fn end_of_waiting() {
+    thread().waiting.store(0, Relaxed);
 }
 
 /// Adds to a word that only this thread writes.

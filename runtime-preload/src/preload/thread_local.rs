@@ -1,4 +1,4 @@
-//! What a thread must find without a call: initial-exec TLS, 64 bytes, zero at a thread's start.
+//! What a thread must find without a call: initial-exec TLS, 128 bytes, zero at a thread's start.
 //!
 //! std's `thread_local!` may call `__tls_get_addr`, which may allocate; a preloaded library is
 //! there from the start, so its block is in the static TLS area.
@@ -9,13 +9,13 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 use crate::layout::ThreadSlot;
 
 /// The calling thread's own words. Only its thread (and signal handlers on it) touch them.
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub struct ThreadLocal {
     /// The thread's ledger, null while it has none.
     pub slot: AtomicPtr<ThreadSlot>,
     /// Thread id at registration: raw clones may share this block, forks copy it.
     pub tid: AtomicU32,
-    /// 1 while inside the runtime.
+    /// 1 while inside the runtime, more (see [`ELSEWHERE`]) while a process is being made.
     pub inside: AtomicU32,
     /// 1 once the thread's ledger is closed: it gets no other.
     pub ended: AtomicU32,
@@ -25,20 +25,32 @@ pub struct ThreadLocal {
     pub credit_time: AtomicU64,
     /// The wait begun by `_coz_pre_block`: G and its window.
     pub block: [AtomicU64; 2],
-    reserved: [AtomicU64; 2],
+    /// What the thread waits for, see `thread_ledger::waiting`; 0: nothing.
+    pub waiting: AtomicU64,
+    /// The wait of a member of an OpenMP team between two runs: G and its window.
+    pub idle: [AtomicU64; 2],
+    /// The routine that a pthread_once under way shall run, 0 once it has been taken.
+    pub once: AtomicU64,
+    /// Where the last call of an OpenMP function came from.
+    pub caller: AtomicU64,
+    reserved: [AtomicU64; 3],
 }
 
-const _: () = assert!(size_of::<ThreadLocal>() == 64);
+const _: () = assert!(size_of::<ThreadLocal>() == 128);
+
+/// Added to [`ThreadLocal::inside`] from before a fork until after it, and while the child of a
+/// vfork runs in its parent's memory: hooks do nothing then.
+pub const ELSEWHERE: u32 = 2;
 
 global_asm!(
     ".pushsection .tbss.coz_rs_thread, \"awT\", @nobits",
-    ".balign 64",
+    ".balign 128",
     ".globl coz_rs_thread",
     ".hidden coz_rs_thread",
     ".type coz_rs_thread, @tls_object",
-    ".size coz_rs_thread, 64",
+    ".size coz_rs_thread, 128",
     "coz_rs_thread:",
-    ".zero 64",
+    ".zero 128",
     ".popsection",
 );
 

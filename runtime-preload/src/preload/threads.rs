@@ -83,6 +83,7 @@ fn reset(region: &'static Region, slot: &ThreadSlot) {
         &slot.paused,
         &slot.excused,
         &slot.kind,
+        &slot.wait_window,
     ] {
         cell.store(0, Relaxed);
     }
@@ -176,7 +177,7 @@ pub extern "C" fn trampoline(index: *mut c_void) -> *mut c_void {
 
 #[inline(never)]
 fn begin(index: usize, stack_top: u64) {
-    let Some(region) = shared::region() else {
+    let Some(region) = shared::region().filter(|_| !shared::is_off()) else {
         return;
     };
     let slot = &region.threads[index];
@@ -211,7 +212,9 @@ extern "C" fn on_thread_exit(_value: *mut c_void) {
     end();
     let thread = thread();
     thread.ended.store(1, Relaxed);
-    timer_sampler::stop_thread(thread);
+    if !shared::is_off() {
+        timer_sampler::stop_thread(thread);
+    }
     let slot = thread.slot.swap(core::ptr::null_mut(), Relaxed);
     // SAFETY: null or a slot of the region.
     if let Some(slot) = unsafe { slot.as_ref() } {
@@ -219,11 +222,16 @@ extern "C" fn on_thread_exit(_value: *mut c_void) {
     }
 }
 
-/// In a forked child: the calling thread has no ledger, and there are no others.
-pub fn forget_all() {
+/// In a forked child: the calling thread has no ledger, and there are no others. Where its stack
+/// ends, 0 if that is not known.
+pub fn forget_all() -> u64 {
     let thread = thread();
-    thread.slot.store(core::ptr::null_mut(), Relaxed);
-    thread.ended.store(1, Relaxed);
-    thread.inside.store(0, Relaxed);
+    let slot = thread.slot.swap(core::ptr::null_mut(), Relaxed);
+    thread.ended.store(0, Relaxed);
     thread.timer.store(0, Relaxed);
+    thread.waiting.store(0, Relaxed);
+    thread.idle[1].store(0, Relaxed);
+    thread.block[1].store(0, Relaxed);
+    // SAFETY: null or a slot of the region, which is not replaced yet.
+    unsafe { slot.as_ref() }.map_or(0, |slot| slot.stack_top.load(Relaxed))
 }

@@ -29,6 +29,10 @@ struct Event {
 
 /// Takes the highest real-time signal that the program has not set up.
 pub fn start(period: u64) -> Result<(), i32> {
+    if SIGNAL.load(Relaxed) != 0 {
+        // A forked child: handlers are inherited, timers are not.
+        return Ok(());
+    }
     let set = super::real_functions::sigaction();
     let highest = libc::SIGRTMAX();
     for signal in (highest - 8..=highest).rev() {

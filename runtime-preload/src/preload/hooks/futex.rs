@@ -1,12 +1,17 @@
-//! `syscall(SYS_futex, …)`: how Rust's std, parking_lot, crossbeam and C++20 atomics block.
+//! `syscall(SYS_futex, …)`: how Rust's std, parking_lot, crossbeam and C++20 atomics block; and the
+//! few other calls by number that concern us: signals to threads, copies of the process, filters.
 //!
-//! `syscall` is variadic, so its entry is naked: it forwards every other call as libc would.
+//! `syscall` is variadic, so its entry is naked: it forwards every other call as libc would. A
+//! process that shares its parent's memory (clone with CLONE_VM, vfork) must return from where it
+//! was called, so those are among the others.
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long};
 
+use super::super::process_copies;
 use super::super::syscalls::syscall6;
 use super::super::thread_ledger::{self, after_block, before_block};
+use super::process::before_filter;
 
 const FUTEX_WAIT: u64 = 0;
 const FUTEX_WAKE: u64 = 1;
@@ -32,6 +37,21 @@ pub extern "C" fn syscall(_number: c_long) -> c_long {
         "je {on_futex}",
         "cmp rdi, {waitv}",
         "je {on_futex}",
+        "cmp rdi, {clone}",
+        "je 3f",
+        "cmp rdi, {fork}",
+        "je {on_other}",
+        "cmp rdi, {kill}",
+        "je {on_other}",
+        "cmp rdi, {prctl}",
+        "je {on_other}",
+        "cmp rdi, {tkill}",
+        "je {on_other}",
+        "cmp rdi, {tgkill}",
+        "je {on_other}",
+        "cmp rdi, {seccomp}",
+        "je {on_other}",
+        "4:",
         "mov rax, rdi",
         "mov rdi, rsi",
         "mov rsi, rdx",
@@ -46,15 +66,28 @@ pub extern "C" fn syscall(_number: c_long) -> c_long {
         "2:",
         "mov rdi, rax",
         "jmp {on_error}",
+        "3:",
+        "test esi, {shares_memory}",
+        "jnz 4b",
+        "jmp {on_other}",
         futex = const libc::SYS_futex,
         waitv = const libc::SYS_futex_waitv,
+        clone = const libc::SYS_clone,
+        fork = const libc::SYS_fork,
+        kill = const libc::SYS_kill,
+        prctl = const libc::SYS_prctl,
+        tkill = const libc::SYS_tkill,
+        tgkill = const libc::SYS_tgkill,
+        seccomp = const libc::SYS_seccomp,
+        shares_memory = const libc::CLONE_VM,
         on_futex = sym on_futex,
+        on_other = sym on_other,
         on_error = sym on_error,
     )
 }
 
 /// glibc's convention: -1, and `errno` has the cause.
-extern "C" fn on_error(result: c_long) -> c_long {
+pub extern "C" fn on_error(result: c_long) -> c_long {
     // SAFETY: no argument.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the calling thread's errno.
@@ -82,11 +115,45 @@ extern "C" fn on_futex(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f
             _ => call(),
         }
     };
+    returned(result)
+}
+
+fn returned(result: c_long) -> c_long {
     if (-4095..0).contains(&result) {
         on_error(result)
     } else {
         result
     }
+}
+
+extern "C" fn on_other(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long {
+    // SAFETY: forwarded as the program gave them; the kernel checks its pointers. A child of fork
+    // or clone has its own copy of this stack.
+    let call = || unsafe { syscall6(number, [a, b, c, d, e, f]) };
+    match number {
+        libc::SYS_fork | libc::SYS_clone => {
+            process_copies::before();
+            let result = call();
+            if result == 0 {
+                process_copies::after_in_child();
+            } else {
+                process_copies::after_in_parent();
+            }
+            return returned(result);
+        }
+        libc::SYS_prctl if a as i32 == libc::PR_SET_SECCOMP => {
+            before_filter(b == u64::from(libc::SECCOMP_MODE_STRICT) || c != 0);
+        }
+        libc::SYS_seccomp => {
+            // Questions, and trials whether there are filters at all, pass no filter.
+            let strict = a == u64::from(libc::SECCOMP_SET_MODE_STRICT) && b == 0 && c == 0;
+            let filter = a == u64::from(libc::SECCOMP_SET_MODE_FILTER) && c != 0;
+            before_filter(strict || filter);
+        }
+        libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => thread_ledger::before_wake(),
+        _ => {}
+    }
+    returned(call())
 }
 
 /// A wait that returns a failure (changed value, time-out, signal) was not ended by a thread.

@@ -2,9 +2,11 @@
 
 use core::ffi::{c_int, c_void};
 
+use super::super::real_functions::{self as real, Time};
 use super::super::threads::{self, Routine};
-use super::super::{entry, real_functions as real, shared, thread_ledger};
-use super::blocking;
+use super::super::{entry, thread_ledger};
+use super::cancellation::test_cancel;
+use super::{acquire, hook, is_plausible, succeeded, unless_busy};
 
 /// See pthread_create(3).
 ///
@@ -19,20 +21,25 @@ pub unsafe extern "C" fn pthread_create(
 ) -> c_int {
     entry::start_early();
     let call = real::pthread_create();
+    let start = |routine, argument| {
+        // SAFETY: the caller's arguments, or a routine that runs the caller's.
+        unsafe { call(thread, attributes, routine, argument) }
+    };
+    create(routine, argument, start)
+}
+
+/// Pays, then starts a thread with a ledger slot of its own if there is one; else as the caller
+/// would have.
+pub fn create(
+    routine: Routine,
+    argument: *mut c_void,
+    start: impl Fn(Routine, *mut c_void) -> c_int,
+) -> c_int {
     thread_ledger::before_wake();
     let Some(index) = threads::reserve(routine, argument) else {
-        // SAFETY: the caller's arguments.
-        return unsafe { call(thread, attributes, routine, argument) };
+        return start(routine, argument);
     };
-    // SAFETY: the caller's arguments, but for the routine, which runs the caller's.
-    let result = unsafe {
-        call(
-            thread,
-            attributes,
-            threads::trampoline,
-            index as *mut c_void,
-        )
-    };
+    let result = start(threads::trampoline, index as *mut c_void);
     if result != 0 {
         threads::cancel_reservation(index);
     }
@@ -57,123 +64,63 @@ pub unsafe extern "C" fn pthread_exit(value: *mut c_void) -> ! {
 ///
 /// # Safety
 /// As pthread_join.
-unsafe fn try_first(thread: libc::pthread_t, value: *mut *mut c_void) -> Option<c_int> {
+unsafe fn try_join(thread: libc::pthread_t, value: *mut *mut c_void) -> Option<c_int> {
     // Joining is a cancellation point, trying is not.
-    // SAFETY: no argument.
-    unsafe { pthread_testcancel() };
+    test_cancel();
     // SAFETY: the caller's arguments.
-    let result = unsafe { real::pthread_tryjoin_np()(thread, value) };
-    (result != libc::EBUSY).then_some(result)
+    unless_busy(unsafe { real::pthread_tryjoin_np()(thread, value) })
 }
 
-unsafe extern "C" {
-    fn pthread_testcancel();
-}
-
-/// See pthread_join(3).
-///
 /// # Safety
-/// As the real one.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void) -> c_int {
-    if shared::is_active() {
+/// As pthread_timedjoin_np.
+unsafe fn try_join_until(
+    thread: libc::pthread_t,
+    value: *mut *mut c_void,
+    until: Time,
+) -> Option<c_int> {
+    // Without a time it is pthread_join.
+    // SAFETY: the caller's argument.
+    if !until.is_null() && !unsafe { is_plausible(until) } {
+        return None;
+    }
+    // SAFETY: the caller's arguments.
+    unsafe { try_join(thread, value) }
+}
+
+hook! {
+    /// See pthread_join(3).
+    fn pthread_join(thread: libc::pthread_t, value: *mut *mut c_void) -> c_int, call => {
         // SAFETY: the caller's arguments.
-        return unsafe { pthread_join_in_window(thread, value) };
+        acquire(|| unsafe { try_join(thread, value) }, call, succeeded)
     }
-    // SAFETY: the caller's arguments.
-    unsafe { real::pthread_join()(thread, value) }
 }
 
-/// # Safety
-/// As the real one.
-#[inline(never)]
-unsafe extern "C" fn pthread_join_in_window(
-    thread: libc::pthread_t,
-    value: *mut *mut c_void,
-) -> c_int {
-    let call = real::pthread_join();
-    // SAFETY: the caller's arguments.
-    if let Some(result) = unsafe { try_first(thread, value) } {
-        return result;
+hook! {
+    /// See pthread_tryjoin_np(3). Who polls for a thread's end pays as it goes.
+    fn pthread_tryjoin_np(thread: libc::pthread_t, value: *mut *mut c_void) -> c_int, call => {
+        thread_ledger::pay_before_lock();
+        call()
     }
-    // SAFETY: the caller's arguments.
-    blocking(|| unsafe { call(thread, value) }, |result| result == 0)
 }
 
-/// See pthread_timedjoin_np(3).
-///
-/// # Safety
-/// As the real one.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_timedjoin_np(
-    thread: libc::pthread_t,
-    value: *mut *mut c_void,
-    until: *const libc::timespec,
-) -> c_int {
-    if shared::is_active() {
+hook! {
+    /// See pthread_timedjoin_np(3).
+    fn pthread_timedjoin_np(
+        thread: libc::pthread_t, value: *mut *mut c_void, until: Time
+    ) -> c_int,
+    call => {
         // SAFETY: the caller's arguments.
-        return unsafe { pthread_timedjoin_np_in_window(thread, value, until) };
+        acquire(|| unsafe { try_join_until(thread, value, until) }, call, succeeded)
     }
-    // SAFETY: the caller's arguments.
-    unsafe { real::pthread_timedjoin_np()(thread, value, until) }
 }
 
-/// # Safety
-/// As the real one.
-#[inline(never)]
-unsafe extern "C" fn pthread_timedjoin_np_in_window(
-    thread: libc::pthread_t,
-    value: *mut *mut c_void,
-    until: *const libc::timespec,
-) -> c_int {
-    let call = real::pthread_timedjoin_np();
-    // SAFETY: the caller's arguments.
-    if let Some(result) = unsafe { try_first(thread, value) } {
-        return result;
-    }
-    // SAFETY: the caller's arguments.
-    blocking(
-        || unsafe { call(thread, value, until) },
-        |result| result == 0,
-    )
-}
-
-/// See pthread_clockjoin_np(3).
-///
-/// # Safety
-/// As the real one.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_clockjoin_np(
-    thread: libc::pthread_t,
-    value: *mut *mut c_void,
-    clock: libc::clockid_t,
-    until: *const libc::timespec,
-) -> c_int {
-    if shared::is_active() {
+hook! {
+    /// See pthread_clockjoin_np(3).
+    fn pthread_clockjoin_np(
+        thread: libc::pthread_t, value: *mut *mut c_void, clock: libc::clockid_t, until: Time
+    ) -> c_int,
+    call => {
         // SAFETY: the caller's arguments.
-        return unsafe { pthread_clockjoin_np_in_window(thread, value, clock, until) };
+        acquire(|| unsafe { try_join_until(thread, value, until) }, call, succeeded)
     }
-    // SAFETY: the caller's arguments.
-    unsafe { real::pthread_clockjoin_np()(thread, value, clock, until) }
-}
-
-/// # Safety
-/// As the real one.
-#[inline(never)]
-unsafe extern "C" fn pthread_clockjoin_np_in_window(
-    thread: libc::pthread_t,
-    value: *mut *mut c_void,
-    clock: libc::clockid_t,
-    until: *const libc::timespec,
-) -> c_int {
-    let call = real::pthread_clockjoin_np();
-    // SAFETY: the caller's arguments.
-    if let Some(result) = unsafe { try_first(thread, value) } {
-        return result;
-    }
-    // SAFETY: the caller's arguments.
-    blocking(
-        || unsafe { call(thread, value, clock, until) },
-        |result| result == 0,
-    )
 }
