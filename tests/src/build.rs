@@ -98,6 +98,7 @@ pub fn program(name: &str, compiler: Compiler) -> Result<PathBuf> {
         text,
         compiler,
         fs::read(root().join("progress-points/include/coz.h")).ok(),
+        fs::read(root().join("tests/programs/hooks/ledger.h")).ok(),
     )
         .hash(&mut hasher);
     fs::create_dir_all(output())?;
