@@ -53,9 +53,11 @@ unsafe fn wait(
 hook! {
     /// See sigwaitinfo(2).
     fn sigwaitinfo(set: *const libc::sigset_t, info: *mut libc::siginfo_t) -> c_int, _call => {
-        let call = real::sigwaitinfo();
+        let real = real::sigwaitinfo();
+        // SAFETY: the caller's set, and a place that is valid.
+        let call = |set, info| unsafe { real(set, info) };
         // SAFETY: the caller's arguments.
-        unsafe { wait(set, info, |set, info| call(set, info)) }
+        unsafe { wait(set, info, call) }
     }
 }
 
@@ -63,19 +65,23 @@ hook! {
     /// See sigtimedwait(2).
     fn sigtimedwait(set: *const libc::sigset_t, info: *mut libc::siginfo_t, time: Time) -> c_int,
     _call => {
-        let call = real::sigtimedwait();
+        let real = real::sigtimedwait();
+        // SAFETY: the caller's set and time, and a place that is valid.
+        let call = |set, info| unsafe { real(set, info, time) };
         // SAFETY: the caller's arguments.
-        unsafe { wait(set, info, |set, info| call(set, info, time)) }
+        unsafe { wait(set, info, call) }
     }
 }
 
 hook! {
     /// See sigwait(3): sigwaitinfo that is not interrupted and returns the error.
     fn sigwait(set: *const libc::sigset_t, signal: *mut c_int) -> c_int, _call => {
-        let call = real::sigwaitinfo();
+        let real = real::sigwaitinfo();
+        // SAFETY: the caller's set, and a place that is valid.
+        let call = |set, info| unsafe { real(set, info) };
         loop {
             // SAFETY: the caller's set; the information is kept by `wait` itself.
-            let result = unsafe { wait(set, core::ptr::null_mut(), |set, info| call(set, info)) };
+            let result = unsafe { wait(set, core::ptr::null_mut(), call) };
             if result >= 0 {
                 // SAFETY: null, which the real one would not survive either, or valid.
                 if let Some(signal) = unsafe { signal.as_mut() } {
