@@ -128,9 +128,13 @@ impl Controller<'_> {
         let changed = self.last_selected != Some((number, line as u64 + 1));
         let pairs = latency_pairs(target);
         let rates = self.attribution.rates(number)?;
-        let pace = rates
+        let mut pace = rates
             .pace(self.session.plan.window, |point| may_bound(target, point))
             .or_else(|| rates.pace(self.session.plan.window, |_| true))?;
+        let slows = self.session.slowdowns.wanted(&target.executable);
+        if slows {
+            pace.length *= slowdown::LONGER;
+        }
         let busy = self.attribution.busy_threads(number) as u64;
         self.next_block += 1;
         Some(Box::new(Block {
@@ -148,7 +152,7 @@ impl Controller<'_> {
             waited: Vec::new(),
             meter: None,
             wait: ProcessorWait::default(),
-            slows: self.session.slowdowns.wanted(&target.executable),
+            slows,
             slowing: None,
         }))
     }

@@ -21,9 +21,11 @@ const PART: f64 = 0.25;
 /// Longest wait between two additions to G, ns: pauses come in small portions.
 pub(super) const STEP: u64 = 4_000_000;
 /// Blocks of this kind a program,
-const WANTED: u32 = 4;
+const WANTED: u32 = 6;
 /// one in so many.
 const EVERY: u32 = 3;
+/// with windows so much longer than others, as the answer decides about all of them.
+pub(super) const LONGER: u64 = 2;
 /// A program that uses more of the processors it could use does not wait for work;
 const BUSY: f64 = 0.95;
 /// nor does one with more threads than processors, which wait for each other's processor and so
