@@ -5,6 +5,7 @@
 //! unshortened run.
 
 pub mod catalogue;
+pub mod latency;
 pub mod machine;
 pub mod measure;
 pub mod predict;
