@@ -57,7 +57,7 @@ pub struct RunArguments {
     /// Run the program this many times, to gather more.
     ///
     /// For programs that end within seconds. With --for, at most this many times.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
 
     /// Select only lines of source files that fit this glob (repeatable).
@@ -85,11 +85,20 @@ pub struct RunArguments {
     #[arg(long, value_name = "FILE:LINE")]
     pub fixed_line: Vec<String>,
 
-    /// Try only this virtual speedup, in percent.
+    /// Try only this virtual speedup in percent, or these: N or A..B:STEP.
     ///
-    /// Each experiment then compares it with none.
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
-    pub fixed_speedup: Option<f64>,
+    /// Each experiment then compares one of them with none: 50, or 10..50:10 for 10, 20, 30, 40
+    /// and 50.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_speedups)]
+    pub fixed_speedup: Option<Speedups>,
+
+    /// Measure whole runs: what is to get shorter is the run itself.
+    ///
+    /// For programs without progress points that end by themselves. The program is run until the
+    /// verdict is clear, or -n times, or for the time given by --for; each run has a memory layout
+    /// of its own.
+    #[arg(long, conflicts_with = "warm_up")]
+    pub end_to_end: bool,
 
     /// Begin experiments after this long, for instance 5s.
     ///
@@ -291,6 +300,34 @@ pub struct DoctorArguments {
     pub program: Option<OsString>,
 }
 
+/// Speedups to try, 0..=1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Speedups(pub Vec<f64>);
+
+/// A percentage, or `A..B:STEP`, both ends included; the step is 5 if it is left out.
+fn parse_speedups(text: &str) -> Result<Speedups, String> {
+    let Some((first, rest)) = text.split_once("..") else {
+        return Ok(Speedups(vec![parse_percent(text)?]));
+    };
+    let (last, step) = rest.split_once(':').unwrap_or((rest, "5"));
+    let (first, last) = (parse_percent(first)?, parse_percent(last)?);
+    let step = parse_percent(step)?;
+    if last < first {
+        return Err(format!(
+            "`{text}` ends before it begins; write for instance 10..50:10"
+        ));
+    }
+    // A whole number of steps, whatever a sum of parts makes of them.
+    let steps = ((last - first) / step + 1e-9) as usize;
+    if steps >= 1000 {
+        return Err(format!(
+            "`{text}` is more than 1000 speedups; take a larger step"
+        ));
+    }
+    let level = |number: usize| ((first + step * number as f64) * 1e6).round() / 1e6;
+    Ok(Speedups((0..=steps).map(level).collect()))
+}
+
 /// Seconds, or a number with ms, s, m or h.
 fn parse_time(text: &str) -> Result<Duration, String> {
     let split = text
@@ -337,7 +374,8 @@ impl RunArguments {
             source_exclude: self.source_exclude,
             binary_scope: self.binary_scope,
             fixed_lines: self.fixed_line,
-            fixed_speedup: self.fixed_speedup,
+            fixed_speedups: self.fixed_speedup.map_or_else(Vec::new, |these| these.0),
+            end_to_end: self.end_to_end,
             seed: self.seed,
             warm_up: self.warm_up,
             time: self.time,
@@ -380,6 +418,21 @@ mod tests {
         assert!(parse_time("2 weeks").is_err() && parse_time("m").is_err());
         assert_eq!(parse_percent("25%"), Ok(0.25));
         assert!(parse_percent("0").is_err() && parse_percent("101").is_err());
+        let speedups = |text: &str| parse_speedups(text).map(|these| these.0);
+        assert_eq!(speedups("50"), Ok(vec![0.5]));
+        assert_eq!(speedups("10..30:10"), Ok(vec![0.1, 0.2, 0.3]));
+        assert_eq!(speedups("90%..100"), Ok(vec![0.9, 0.95, 1.0]));
+        assert_eq!(speedups("10..29:10"), Ok(vec![0.1, 0.2]));
+        for wrong in [
+            "30..10:5",
+            "10..30:0",
+            "0..50:5",
+            "10..",
+            "1..99:0.01",
+            "a..b",
+        ] {
+            assert!(speedups(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

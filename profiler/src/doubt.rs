@@ -85,6 +85,11 @@ pub enum Doubt {
         /// The usual reason.
         cause: &'static str,
     },
+    /// End to end: the program had run for a while when its line was selected.
+    LateSelection {
+        /// Part of the run, percent.
+        percent: u32,
+    },
     /// `--repeat` or `--for` could not run the program again.
     NotRepeated {
         /// Why.
@@ -111,6 +116,7 @@ impl Doubt {
             Doubt::ShortLatency { .. } => "short-latency",
             Doubt::SeveralProcesses { .. } => "several-processes",
             Doubt::VoidWindows { .. } => "void-windows",
+            Doubt::LateSelection { .. } => "late-selection",
             Doubt::NotRepeated { .. } => "not-repeated",
         }
     }
@@ -200,6 +206,11 @@ impl fmt::Display for Doubt {
                 "{void} of {of} windows could not be measured ({cause}); place a progress point \
                  where the work is done steadily."
             ),
+            Doubt::LateSelection { percent } => write!(
+                f,
+                "The first {percent} % of a run were over when its line was selected, so gains \
+                 look that much too small; give the program more work a run."
+            ),
             Doubt::NotRepeated { cause } => write!(f, "The program was not run again: {cause}."),
         }
     }
@@ -232,6 +243,11 @@ pub enum NothingLearned {
     NoSamples {
         /// How long it ran, ms.
         milliseconds: u64,
+    },
+    /// It was not run end to end often enough for one experiment.
+    TooFewRuns {
+        /// How often it was run.
+        runs: u32,
     },
     /// It ended before an experiment could be completed.
     TooShort {
@@ -293,6 +309,11 @@ impl fmt::Display for NothingLearned {
                 f,
                 "The program used too little CPU time in {milliseconds} ms to be sampled, so \
                  nothing was learned; give it more work, or repeat it with `--repeat 20`."
+            ),
+            NothingLearned::TooFewRuns { runs } => write!(
+                f,
+                "The program was run {runs} times end to end, too few for one experiment; run it \
+                 more often with `-n 20`."
             ),
             NothingLearned::TooShort { milliseconds } => write!(
                 f,

@@ -11,6 +11,7 @@ pub mod demo_measurement;
 pub mod demo_program;
 pub mod doctor;
 pub mod doubt;
+pub mod end_to_end;
 pub mod experiments;
 pub mod launch;
 pub mod line_tally;

@@ -174,6 +174,16 @@ impl<Id: Copy + Eq + Hash> LineTally<Id> {
         }
     }
 
+    /// All lines, with what the choice of the next experiment needs.
+    #[must_use]
+    pub fn all(&self) -> Vec<(LineNumber, Candidate)> {
+        let total = self.in_scope().max(1) as f64;
+        let lines = self.lines.iter().enumerate();
+        lines
+            .map(|(number, line)| (number, line.candidate(line.samples as f64 / total)))
+            .collect()
+    }
+
     /// Forgets how open decisions are, before they are told anew.
     fn forget_decisions(&mut self) {
         for line in &mut self.lines {

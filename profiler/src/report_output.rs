@@ -244,10 +244,7 @@ struct NoBrowser;
 fn open_in_browser(path: &Path) -> Result<(), NoBrowser> {
     let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     // BROWSER also names those that need no screen.
-    if !["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"]
-        .iter()
-        .any(|name| set(&name))
-    {
+    if !["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(set) {
         return Err(NoBrowser);
     }
     // A name that begins with a dash is no option.

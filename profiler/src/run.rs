@@ -6,16 +6,18 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use coz_rs_plot::record::{FORMAT_VERSION, Record, Session as SessionRecord};
 use rand::RngExt as _;
 
 use crate::clock::now;
 use crate::commands::in_one_sentence;
 use crate::controller::{
-    Controller, End, Knowledge, Learned, Plan, Session, Slowdowns, StatusLine,
+    Controller, End, Knowledge, Learned, Plan, Session, Slowdowns, StatusLine, WholeRun,
 };
 use crate::doctor::{Finding, examine_after};
 use crate::doubt::{Doubt, NothingLearned};
+use crate::end_to_end;
 use crate::experiments::choice::Chooser;
 use crate::experiments::pacing;
 use crate::launch::executable::{Executable, inspect};
@@ -49,8 +51,10 @@ pub struct Options {
     pub binary_scope: Vec<String>,
     /// Lines to select, `file:line`.
     pub fixed_lines: Vec<String>,
-    /// The one virtual speedup to try, 0..=1.
-    pub fixed_speedup: Option<f64>,
+    /// The virtual speedups to try, 0..=1; none means the usual ones.
+    pub fixed_speedups: Vec<f64>,
+    /// Measure whole runs.
+    pub end_to_end: bool,
     /// Seed of everything random.
     pub seed: Option<u64>,
     /// Time before the first experiment.
@@ -135,7 +139,7 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
                 .time
                 .map(|time| begin.saturating_add(nanoseconds(time))),
         },
-        chooser: Chooser::new(seed, options.fixed_speedup),
+        chooser: Chooser::new(seed, options.fixed_speedups.iter().copied()),
         tally: LineTally::default(),
         log,
         doubts: BTreeSet::new(),
@@ -154,19 +158,32 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         options.output.display()
     );
     let input = StandardInput::remember();
+    let mut launcher = Launcher {
+        options,
+        signals: &mut signals,
+        server: &mut server,
+        library: &library,
+        input,
+    };
+    if options.end_to_end {
+        session.log.append(&[Record::Session(description)]);
+        let (status, runs) = launcher.run_whole(&mut session)?;
+        return Ok(conclude(session, status, &executable, Some(runs)));
+    }
     let mut runs = 0;
     let status = loop {
         if runs > 0 {
-            input.rewind();
+            launcher.input.rewind();
         }
         session.log.append(&[Record::Session(description.clone())]);
-        let end = run_once(options, &mut session, &mut signals, &mut server, &library)?;
+        launcher.note_start(&mut session);
+        let end = launcher.run_once(&mut session, None)?;
         runs += 1;
-        if !again(options, &mut session, &input, &end, runs) {
+        if !again(options, &mut session, &launcher.input, &end, runs) {
             break end.status;
         }
     };
-    Ok(conclude(session, status, &executable))
+    Ok(conclude(session, status, &executable, None))
 }
 
 /// Refuses a line that the program cannot have. What starts other programs is not asked.
@@ -189,32 +206,77 @@ fn check_fixed_lines(
     Ok(())
 }
 
-fn run_once(
-    options: &Options,
-    session: &mut Session,
-    signals: &mut Signals,
-    server: &mut GreetingServer,
-    library: &std::path::Path,
-) -> anyhow::Result<End> {
-    let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    session.log.append(&[Record::Startup {
-        time: epoch.map_or(0, nanoseconds),
-    }]);
-    let started = now();
-    let program = Program::start(
-        &options.command,
-        library,
-        server.path(),
-        signals.inherited(),
-    )?;
-    // Waits of half a millisecond should last that long; after the start, as children inherit it.
-    // SAFETY: no pointer involved.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 20_000) };
-    let controller = Controller::new(session, signals, server, program, started);
-    let end = controller.run();
-    // SAFETY: no pointer involved; 0 means the default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 0) };
-    end
+/// What every run of the program needs.
+struct Launcher<'a> {
+    options: &'a Options,
+    signals: &'a mut Signals,
+    server: &'a mut GreetingServer,
+    library: &'a std::path::Path,
+    input: StandardInput,
+}
+
+impl Launcher<'_> {
+    /// Notes in the profile that the program begins.
+    fn note_start(&self, session: &mut Session) {
+        let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        session.log.append(&[Record::Startup {
+            time: epoch.map_or(0, nanoseconds),
+        }]);
+    }
+
+    /// Runs the program once, as one window if `whole` says so.
+    fn run_once(&mut self, session: &mut Session, whole: Option<WholeRun>) -> anyhow::Result<End> {
+        let started = now();
+        let program = Program::start(
+            &self.options.command,
+            self.library,
+            self.server.path(),
+            self.signals.inherited(),
+            whole.as_ref().map_or(0, |whole| whole.padding),
+        )?;
+        // Waits of half a millisecond should last that long; after the start, as children inherit
+        // it.
+        // SAFETY: no pointer involved.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 20_000) };
+        let controller = Controller::new(session, self.signals, self.server, program, started);
+        let end = match whole {
+            Some(whole) => controller.as_whole_run(whole).run(),
+            None => controller.run(),
+        };
+        // SAFETY: no pointer involved; 0 means the default.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 0) };
+        end
+    }
+
+    /// Runs the program again and again, each run as one window: the last status, and how many
+    /// runs there were.
+    fn run_whole(&mut self, session: &mut Session) -> anyhow::Result<(ExitStatus, u32)> {
+        // Blocks go over several runs, which are one in the profile.
+        self.note_start(session);
+        let limit = self.options.repeat;
+        let mut first = true;
+        let (end, runs) = end_to_end::run_all(session, limit, |session, whole| {
+            if !std::mem::take(&mut first) {
+                self.input.rewind();
+            }
+            let end = self.run_once(session, Some(whole))?;
+            let again = may_repeat(&self.input, &end);
+            Ok((end, again))
+        })?;
+        let end = end.context("the program was not run")?;
+        Ok((end.status, runs))
+    }
+}
+
+/// Whether another run would be like this one, or why not.
+fn may_repeat(input: &StandardInput, end: &End) -> Result<(), &'static str> {
+    if !end.status.success() {
+        Err("it did not end well")
+    } else if input.runs_dry() {
+        Err("its standard input is a pipe and was read; give it a file instead")
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether to run the program once more.
@@ -237,11 +299,7 @@ fn again(
     if end.interrupted || hopeless {
         return false;
     }
-    let cause = if !end.status.success() {
-        "it did not end well"
-    } else if input.runs_dry() {
-        "its standard input is a pipe and was read; give it a file instead"
-    } else {
+    let Err(cause) = may_repeat(input, end) else {
         return true;
     };
     session.doubts.insert(Doubt::NotRepeated { cause });
@@ -308,7 +366,13 @@ fn describe(
     }
 }
 
-fn conclude(mut session: Session, status: ExitStatus, executable: &Executable) -> Finished {
+/// Completes the profile; `whole_runs` is how often the program was run end to end.
+fn conclude(
+    mut session: Session,
+    status: ExitStatus,
+    executable: &Executable,
+    whole_runs: Option<u32>,
+) -> Finished {
     session.learned.doubts(&mut session.doubts);
     if executable.is_script() && session.learned.experiments() > 0 {
         log::info!(
@@ -317,6 +381,16 @@ fn conclude(mut session: Session, status: ExitStatus, executable: &Executable) -
         );
     }
     let nothing = session.learned.nothing(session.tally.in_scope());
+    let nothing = nothing.map(|nothing| match (nothing, whole_runs) {
+        // It needs neither points nor much time a run.
+        (
+            NothingLearned::NoPoints
+            | NothingLearned::NoVisits { .. }
+            | NothingLearned::TooShort { .. },
+            Some(runs),
+        ) => NothingLearned::TooFewRuns { runs },
+        (nothing, _) => nothing,
+    });
     let mut records: Vec<Record> = session.doubts.iter().map(Doubt::record).collect();
     records.extend(nothing.as_ref().map(NothingLearned::record));
     session.log.append(&records);

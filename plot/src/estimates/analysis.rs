@@ -41,6 +41,8 @@ pub struct Analysis {
     pub run_seconds: f64,
     /// When the last run began, ns since the epoch.
     pub started: Option<u64>,
+    /// End to end: the share of memory layout in the variance between runs.
+    pub layout_share: Option<f64>,
     /// What makes the result doubtful.
     pub doubts: Vec<DoubtNote>,
 }

@@ -19,6 +19,7 @@ mod curve;
 mod distributions;
 mod disturbed;
 mod doubts;
+mod layout;
 mod line;
 mod sentence;
 mod tally;
@@ -85,6 +86,7 @@ pub fn analyse(records: &[Record]) -> Analysis {
         total_samples: tally.total,
         run_seconds: tally.run_time as f64 / 1e9,
         started: tally.started,
+        layout_share: layout::share(records),
         doubts: tally.doubts,
         points,
     };
@@ -105,6 +107,9 @@ pub fn analyse(records: &[Record]) -> Analysis {
         .extend(doubts::of_disturbances(&disturbances));
     for point in &mut analysis.points {
         point.sentence = sentence::verdict(point);
+        if let Some(share) = analysis.layout_share {
+            point.sentence.push_str(&sentence::layout(share));
+        }
     }
     analysis
 }

@@ -59,6 +59,14 @@ impl Words {
     }
 }
 
+/// What memory layout does to whole runs, to be said after the verdict.
+pub(super) fn layout(share: f64) -> String {
+    format!(
+        " Memory layout makes up about {:.0} % of the variation between runs.",
+        share * 100.0
+    )
+}
+
 pub(super) fn verdict(point: &PointAnalysis) -> String {
     let words = Words::of(point);
     if point.by_the_clock {

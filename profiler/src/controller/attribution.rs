@@ -174,7 +174,7 @@ fn has_unknown_code(target: &Target, samples: &[Sample]) -> bool {
 }
 
 /// Reads which modules the target has loaded, and publishes their unwind tables.
-fn renew_modules(target: &mut Target, doubts: &mut BTreeSet<Doubt>) {
+pub(super) fn renew_modules(target: &mut Target, doubts: &mut BTreeSet<Doubt>) {
     target.modules_seen = Some(Instant::now());
     let Some(symbols) = &mut target.symbols else {
         return;

@@ -18,7 +18,7 @@ const EVERY: u64 = 2_000_000_000;
 
 impl Session {
     /// Analyses the records, if it is time to.
-    pub(super) fn think(&mut self) {
+    pub fn think(&mut self) {
         let begin = now();
         if begin < self.knowledge.next {
             return;

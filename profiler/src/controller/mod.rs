@@ -7,6 +7,7 @@ mod knowledge;
 mod outcome;
 mod slowdown;
 mod status_line;
+mod whole_run;
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -29,11 +30,13 @@ use crate::targets::greeting_server::GreetingServer;
 use crate::targets::target::Target;
 use attribution::Attribution;
 use block::Block;
+use whole_run::Whole;
 
 pub use knowledge::Knowledge;
 pub use outcome::{End, Learned};
 pub use slowdown::Slowdowns;
 pub use status_line::StatusLine;
+pub use whole_run::{RunMeasured, WholeRun};
 
 /// What the user decided about experiments.
 #[derive(Debug, Clone)]
@@ -82,6 +85,8 @@ enum Phase {
     Experiment(Box<Block>),
     /// Nothing to measure for a while, until this time.
     Rest(u64),
+    /// The whole run is one window.
+    Whole,
     /// No more experiments; the program runs on at full speed.
     Over,
 }
@@ -105,6 +110,7 @@ pub struct Controller<'a> {
     samples_written: u64,
     interrupted: bool,
     void_in_a_row: u32,
+    whole: Option<Whole>,
 }
 
 /// Time between looks at the targets while nothing is measured.
@@ -149,7 +155,16 @@ impl<'a> Controller<'a> {
             samples_written: started,
             interrupted: false,
             void_in_a_row: 0,
+            whole: None,
         }
+    }
+
+    /// Makes the whole run one window.
+    #[must_use]
+    pub fn as_whole_run(mut self, wanted: WholeRun) -> Controller<'a> {
+        self.phase = Phase::Whole;
+        self.whole = Some(Whole::new(wanted));
+        self
     }
 
     /// Runs until the program has ended.
@@ -217,6 +232,11 @@ impl<'a> Controller<'a> {
                     IDLE_STEP
                 }
             }
+            Phase::Whole => {
+                self.go_on_with_whole_run();
+                self.phase = Phase::Whole;
+                IDLE_STEP
+            }
             Phase::Over => {
                 self.look_around();
                 self.phase = Phase::Over;
@@ -265,6 +285,7 @@ impl<'a> Controller<'a> {
             target.executable.display(),
             target.sampler.name()
         );
+        let target = self.begin_whole_run(target);
         self.targets.push(target);
     }
 
@@ -274,6 +295,9 @@ impl<'a> Controller<'a> {
             self.attribution
                 .look_at(&mut target, &mut session.tally, &mut session.doubts);
             session.learned.note_end(&target, &mut session.doubts);
+            if let Some(whole) = &mut self.whole {
+                whole.note_end(&target);
+            }
             session.tally.forget_target(target.number);
             self.attribution.forget(target.number);
         }

@@ -8,7 +8,7 @@ use coz_rs_runtime_preload::layout::fault;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
-use super::Controller;
+use super::{Controller, RunMeasured};
 use crate::clock::now;
 use crate::doubt::{Doubt, NothingLearned};
 use crate::experiments::window::Void;
@@ -22,6 +22,8 @@ pub struct End {
     pub status: ExitStatus,
     /// Whether somebody wanted it to end.
     pub interrupted: bool,
+    /// The run as one window, if it was one.
+    pub whole: Option<RunMeasured>,
 }
 
 /// What the session learned, counted.
@@ -75,7 +77,8 @@ impl Learned {
         self.missing_lines.iter().map(String::as_str)
     }
 
-    pub(super) fn note_experiment(&mut self) {
+    /// Counts an experiment.
+    pub fn note_experiment(&mut self) {
         self.experiments += 1;
     }
 
@@ -277,6 +280,7 @@ impl Controller<'_> {
         End {
             status,
             interrupted: self.interrupted,
+            whole: self.whole.as_mut().map(|whole| whole.finish(ran)),
         }
     }
 }

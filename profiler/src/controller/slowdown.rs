@@ -71,7 +71,7 @@ impl Slowdowns {
         };
         let limit = if progress.crowded { CROWDED } else { BUSY };
         let waits = (progress.load).is_some_and(|load| load < limit * progress.usable);
-        waits && progress.done < WANTED && progress.blocks >= 1 + EVERY * progress.done
+        waits && progress.done < WANTED && progress.blocks > EVERY * progress.done
     }
 }
 

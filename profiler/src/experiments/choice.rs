@@ -59,16 +59,16 @@ impl Order {
 #[derive(Debug, Clone)]
 pub struct Chooser {
     random: ChaCha8Rng,
-    fixed: Option<f64>,
+    fixed: Vec<f64>,
 }
 
 impl Chooser {
-    /// A chooser with a seed, and the one speedup to try if it is given.
+    /// A chooser with a seed, and the speedups to try if they are given.
     #[must_use]
-    pub fn new(seed: u64, fixed: Option<f64>) -> Chooser {
+    pub fn new(seed: u64, fixed: impl IntoIterator<Item = f64>) -> Chooser {
         Chooser {
             random: ChaCha8Rng::seed_from_u64(seed),
-            fixed,
+            fixed: fixed.into_iter().collect(),
         }
     }
 
@@ -134,8 +134,16 @@ impl Chooser {
 
     /// The speedup to try on a line.
     pub fn speedup(&mut self, candidate: &Candidate) -> f64 {
-        if let Some(fixed) = self.fixed {
-            return fixed;
+        match self.fixed[..] {
+            [] => {}
+            [only] => return only,
+            [first, ..] => {
+                return self
+                    .fixed
+                    .choose(&mut self.random)
+                    .copied()
+                    .unwrap_or(first);
+            }
         }
         let level = self.level(candidate);
         (level + 1) as f64 * f64::from(STEP) / 100.0
@@ -170,6 +178,11 @@ impl Chooser {
             1 => Order::SpeedupFirst,
             _ => Order::Between,
         }
+    }
+
+    /// By how many bytes to move a stack: a multiple of its alignment, of some pages at most.
+    pub fn padding(&mut self) -> usize {
+        self.random.random_range(0..4096_usize) * 16
     }
 
     /// Whether to stay with a line for one more experiment: a change costs a longer lead-in.
@@ -258,6 +271,12 @@ mod tests {
                 prop_assert!((5.0..=100.0).contains(&percent) && (percent.round() as u32).is_multiple_of(STEP));
             }
             prop_assert_eq!(Chooser::new(seed, Some(0.42)).speedup(&line), 0.42);
+            let some = [0.1, 0.2, 0.3];
+            let mut chooser = Chooser::new(seed, some);
+            let chosen: Vec<f64> = (0..60).map(|_| chooser.speedup(&line)).collect();
+            prop_assert!(some.iter().all(|speedup| chosen.contains(speedup)));
+            prop_assert!(chosen.iter().all(|speedup| some.contains(speedup)));
+            prop_assert!(chooser.padding() < 65_536);
         }
     }
 }

@@ -14,6 +14,9 @@ use super::inherited;
 use super::preload_library::preload_value;
 use coz_rs_runtime_preload::handshake::SOCKET_ENV;
 
+/// Environment variable that moves the stack, in end-to-end runs only.
+const PADDING_ENV: &str = "COZ_RS_PADDING";
+
 /// The program, running or ended.
 #[derive(Debug)]
 pub struct Program {
@@ -22,7 +25,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts `command` with `library` preloaded and `socket` to greet.
+    /// Starts `command` with `library` preloaded and `socket` to greet; its environment is longer
+    /// by `padding` bytes.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -31,6 +35,7 @@ impl Program {
         library: &Path,
         socket: &Path,
         mask: SigSet,
+        padding: usize,
     ) -> anyhow::Result<Program> {
         let (name, arguments) = command.split_first().context("no command was given")?;
         let users = std::env::var_os("LD_PRELOAD");
@@ -39,6 +44,9 @@ impl Program {
             .args(arguments)
             .env("LD_PRELOAD", preload_value(library, users.as_deref()))
             .env(SOCKET_ENV.to_str()?, socket);
+        if padding > 0 {
+            child.env(PADDING_ENV, " ".repeat(padding));
+        }
         let as_we_were_given = move || {
             inherited::restore();
             pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&mask), None).map_err(Into::into)

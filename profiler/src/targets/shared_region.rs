@@ -268,6 +268,21 @@ impl SharedRegion {
         self.region().header.deadline.store(deadline, Relaxed);
     }
 
+    /// The pauses that a thread has slept, was excused from and asked for, ns: what its virtual
+    /// time is behind wall time.
+    #[must_use]
+    pub fn paused_by(&self, tid: u32) -> Option<u64> {
+        let region = self.region();
+        let used = region.header.threads_high.load(Relaxed) as usize;
+        let mut slots = region.threads.iter().take(used);
+        let slot = slots.find(|slot| slot.tid.load(Relaxed) == tid)?;
+        let sum = slot
+            .local
+            .load(Relaxed)
+            .checked_add(slot.prepaid.load(Relaxed));
+        sum.filter(|_| slot.window.load(Relaxed) != 0)
+    }
+
     /// Whether the target has turned profiling off for good, and why.
     #[must_use]
     pub fn turned_off(&self) -> Option<u32> {
