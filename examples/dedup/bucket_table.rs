@@ -11,6 +11,9 @@ pub type Digest = [u8; 20];
 /// Buckets in the table.
 pub const BUCKETS: usize = 1 << 16;
 
+/// The number of every chunk of the earlier archive: no chunk of this run is one of them.
+const EARLIER: u32 = u32::MAX;
+
 /// A chunk that was seen.
 struct Entry {
     digest: Digest,
@@ -24,6 +27,7 @@ type List = Option<Box<Entry>>;
 pub struct BucketTable {
     buckets: Vec<Mutex<List>>,
     hash: BucketHash,
+    earlier: u32,
     next_id: AtomicU32,
 }
 
@@ -46,11 +50,24 @@ pub struct Use {
 }
 
 impl BucketTable {
-    pub fn new(hash: BucketHash) -> Self {
-        let buckets = (0..BUCKETS).map(|_| Mutex::new(None)).collect();
+    /// A table that holds the chunks of an earlier archive, as that of an incremental backup does.
+    pub fn new(hash: BucketHash, earlier: &[Digest]) -> Self {
+        let mut buckets: Vec<Mutex<List>> = (0..BUCKETS).map(|_| Mutex::new(None)).collect();
+        for digest in earlier {
+            let list = buckets[bucket_of(hash, digest)]
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner);
+            let next = list.take();
+            *list = Some(Box::new(Entry {
+                digest: *digest,
+                id: EARLIER,
+                next,
+            }));
+        }
         Self {
             buckets,
             hash,
+            earlier: earlier.len() as u32,
             next_id: AtomicU32::new(0),
         }
     }
@@ -77,7 +94,7 @@ impl BucketTable {
         Found::New(id)
     }
 
-    /// Different chunks seen.
+    /// Different chunks seen in this run.
     pub fn chunks(&self) -> u32 {
         self.next_id.load(Ordering::Relaxed)
     }
@@ -95,7 +112,7 @@ impl BucketTable {
             .count();
         Use {
             share: used as f64 / BUCKETS as f64,
-            mean: f64::from(self.chunks()) / (used as f64).max(1.0),
+            mean: f64::from(self.earlier + self.chunks()) / (used as f64).max(1.0),
         }
     }
 }
@@ -133,7 +150,7 @@ mod tests {
     use sha1::{Digest as _, Sha1};
 
     fn filled(hash: BucketHash) -> BucketTable {
-        let table = BucketTable::new(hash);
+        let table = BucketTable::new(hash, &[]);
         for number in 0..100_000_u32 {
             let digest = Sha1::digest(number.to_le_bytes()).into();
             assert_eq!(table.find_or_add(&digest), Found::New(number));
@@ -153,6 +170,19 @@ mod tests {
         let found = filled(BucketHash::Xor).bucket_use();
         assert!(found.share > 0.75, "{found:?}");
         assert!(found.mean < 2.5, "{found:?}");
+    }
+
+    #[test]
+    fn an_earlier_archive_lengthens_the_lists_only() {
+        let earlier: Vec<_> = (0..50_000_u32)
+            .map(|number| Sha1::digest(number.to_be_bytes()).into())
+            .collect();
+        let table = BucketTable::new(BucketHash::Add, &earlier);
+        let found = table.bucket_use();
+        assert!(found.mean > 15.0, "{found:?}");
+        let digest = Sha1::digest(b"of this run").into();
+        assert_eq!(table.find_or_add(&digest), Found::New(0));
+        assert_eq!(table.chunks(), 1);
     }
 
     #[test]

@@ -20,11 +20,19 @@ pub struct Options {
     /// Take at most this many MB of the tree.
     #[arg(long, value_name = "MB", default_value_t = 400)]
     pub limit: u64,
+    /// The table holds this many chunks of an earlier archive from the start.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub earlier: u32,
     /// Do it this many times, each time with an empty table.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub repeat: u32,
     /// Repeat for at least this many seconds instead.
-    #[arg(long = "for", value_name = "S", conflicts_with = "repeat")]
+    #[arg(
+        long = "for",
+        alias = "seconds",
+        value_name = "S",
+        conflicts_with = "repeat"
+    )]
     pub seconds: Option<f64>,
     /// Write the archive of the first time here.
     #[arg(short, long, value_name = "FILE")]

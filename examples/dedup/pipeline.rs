@@ -17,6 +17,9 @@ use crate::chunking;
 use crate::input::{Piece, Tree};
 use crate::options::Options;
 
+/// Every so many look-ups are timed.
+const TIMED: usize = 16;
+
 /// One piece to work on, and the table of its pass over the tree.
 struct Job {
     pass: u32,
@@ -33,6 +36,8 @@ pub struct Deduplicated {
     pub chunks: Vec<u32>,
     /// Number and compressed bytes of the chunks that were new.
     pub new: Vec<(u32, Vec<u8>)>,
+    /// Look-ups that were timed, and the time that they took, ns.
+    looked_up: (u64, u64),
 }
 
 /// What a run did.
@@ -50,6 +55,7 @@ struct Written {
     bytes: u64,
     chunks: u64,
     compressed: u64,
+    looked_up: (u64, u64),
 }
 
 /// Runs all passes.
@@ -61,7 +67,10 @@ pub fn run(tree: &Tree, options: &Options) -> Result<Summary> {
         Some(seconds) => begin.elapsed().as_secs_f64() < seconds,
         None => pass < options.repeat,
     };
-    let first = Arc::new(BucketTable::new(options.hash));
+    let earlier: Vec<_> = (0..options.earlier)
+        .map(|number| Sha1::digest([&b"earlier"[..], &number.to_le_bytes()].concat()).into())
+        .collect();
+    let first = Arc::new(BucketTable::new(options.hash, &earlier));
     let (send_job, jobs) = bounded::<Job>(2 * options.threads);
     let (send_done, done) = bounded::<Result<Deduplicated>>(4 * options.threads);
 
@@ -90,7 +99,7 @@ pub fn run(tree: &Tree, options: &Options) -> Result<Summary> {
                 }
             }
             pass += 1;
-            table = Arc::new(BucketTable::new(options.hash));
+            table = Arc::new(BucketTable::new(options.hash, &earlier));
         }
         drop(send_job);
         writer.join().map_err(|_| anyhow!("the writer panicked"))?
@@ -122,13 +131,21 @@ fn deduplicate(job: &Job, bytes: &[u8]) -> Deduplicated {
         piece: job.piece,
         chunks: Vec::new(),
         new: Vec::new(),
+        looked_up: (0, 0),
     };
     let mut rest = bytes;
     while !rest.is_empty() {
         let chunk;
         (chunk, rest) = chunking::cut(rest);
         let digest = Sha1::digest(chunk).into();
-        let id = match job.table.find_or_add(&digest) {
+        // The clock costs as much as a short look-up does.
+        let timed = result.chunks.len().is_multiple_of(TIMED).then(Instant::now);
+        let found = job.table.find_or_add(&digest); // LINE: look-up
+        if let Some(begin) = timed {
+            result.looked_up.0 += 1;
+            result.looked_up.1 += begin.elapsed().as_nanos() as u64;
+        }
+        let id = match found {
             Found::Known(id) => id,
             Found::New(id) => {
                 result
@@ -155,6 +172,8 @@ fn write(
         written.pieces += 1;
         written.bytes += result.piece.length;
         written.chunks += result.chunks.len() as u64;
+        written.looked_up.0 += result.looked_up.0;
+        written.looked_up.1 += result.looked_up.1;
         written.compressed += result
             .new
             .iter()
@@ -191,7 +210,11 @@ impl fmt::Display for Summary {
             100.0 * bucket_use.share,
             bucket_use.mean,
         )?;
-        let Written { chunks, .. } = written;
-        writeln!(out, "chunks {chunks} rate {:.6}", *chunks as f64 / seconds)
+        let Written {
+            chunks, looked_up, ..
+        } = written;
+        writeln!(out, "chunks {chunks} rate {:.6}", *chunks as f64 / seconds)?;
+        let each = looked_up.1 as f64 / looked_up.0.max(1) as f64;
+        writeln!(out, "cost look-up {each:.0} ns")
     }
 }

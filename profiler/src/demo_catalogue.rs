@@ -129,6 +129,25 @@ const fn change(
     }
 }
 
+const fn latency(line: &'static str, arguments: &'static [&'static str]) -> Change {
+    Change {
+        gauge: Gauge::Latency,
+        ..change(line, line, arguments, "request")
+    }
+}
+
+/// Twice the threads for a stage: its line takes half the time.
+const fn threads(
+    name: &'static str,
+    line: &'static str,
+    arguments: &'static [&'static str],
+) -> Change {
+    Change {
+        by: Faster::Part(0.5),
+        ..change(name, line, arguments, "query")
+    }
+}
+
 /// All stories, the one that is told without a name first.
 pub const STORIES: &[Story] = &[
     Story {
@@ -184,6 +203,126 @@ pub const STORIES: &[Story] = &[
         ],
         lesson: "A kernel that is four times faster gains what its curve says at 75 %: less than its \
                  share of the time, once the other thread has become the slower one.",
+    },
+    Story {
+        name: "dedup",
+        example: "dedup",
+        about: "a deduplicating compressor whose hash table uses 3 % of its buckets",
+        rust: None,
+        c: c!("examples/c/dedup.c"),
+        arguments: &[],
+        changes: &[change(
+            "hash by xor",
+            "look-up",
+            &["--hash", "xor"],
+            "chunk",
+        )],
+        lesson: "Twenty bytes add up to much the same number, so that two thousand buckets hold \
+                 everything and every look-up walks a long list.",
+    },
+    Story {
+        name: "ferret",
+        example: "ferret",
+        about: "search by image: which stage of a pipeline deserves another thread",
+        rust: None,
+        c: c!("examples/c/ferret.c"),
+        arguments: &["--threads", "1,2,1,1"],
+        changes: &[
+            threads(
+                "a thread from extract to rank",
+                "rank",
+                &["--threads", "1,1,1,2"],
+            ),
+            threads(
+                "twice as many that extract",
+                "extract",
+                &["--threads", "1,4,1,1"],
+            ),
+            threads(
+                "twice as many that segment",
+                "segment",
+                &["--threads", "2,2,1,1"],
+            ),
+        ],
+        lesson: "Twice the threads are a line that is twice as fast. One thread more for ranking \
+                 brings what its curve says at 50 %, and the others bring nothing.",
+    },
+    Story {
+        name: "barrier",
+        example: "barrier",
+        about: "a spinning barrier of its own, with more threads than two cores have",
+        rust: rust!["examples/barrier/main.rs"],
+        c: c!("examples/c/barrier.c"),
+        arguments: &["--threads", "4"],
+        changes: &[change(
+            "the system's barrier",
+            "wait",
+            &["--barrier", "system"],
+            "step",
+        )],
+        lesson: "Who spins at the barrier takes the processor from those who are waited for, if \
+                 there are more threads than processors.",
+    },
+    Story {
+        name: "barrier-fits",
+        example: "barrier",
+        about: "the same barrier with as many threads as two cores have: hot, and harmless",
+        rust: rust!["examples/barrier/main.rs"],
+        c: c!("examples/c/barrier.c"),
+        arguments: &["--threads", "2"],
+        changes: &[change(
+            "the system's barrier",
+            "wait",
+            &["--barrier", "system"],
+            "step",
+        )],
+        lesson: "Who spins at the barrier has nothing else to do: the line is hot, and no faster \
+                 barrier helps.",
+    },
+    Story {
+        name: "animation",
+        example: "animation",
+        about: "a loading animation: the hottest code, and worthless to speed up",
+        rust: rust!["examples/animation/main.rs"],
+        c: None,
+        arguments: &[],
+        changes: &[
+            change("draw with one sine", "draw", &["--fix", "draw"], "item"),
+            change("unpack whole runs", "unpack", &["--fix", "unpack"], "item"),
+            change("index by words", "index", &["--fix", "index"], "item"),
+        ],
+        lesson: "The animation is half of the CPU time, and nothing waits for it.",
+    },
+    Story {
+        name: "kvstore",
+        example: "kvstore",
+        about: "a B-tree that calls through function pointers on every page access",
+        rust: rust!["examples/kvstore/main.rs", "examples/kvstore/tree.rs"],
+        c: None,
+        arguments: &[],
+        changes: &[change(
+            "direct calls",
+            "read",
+            &["--calls", "direct"],
+            "transaction",
+        )],
+        lesson: "The functions in the table do next to nothing, and so a profile shows next to \
+                 nothing of them; their price is in the code that cannot inline them.",
+    },
+    Story {
+        name: "server",
+        example: "server",
+        about: "a server under load: which work makes a request's latency",
+        rust: rust!["examples/server/main.rs"],
+        c: None,
+        arguments: &[],
+        changes: &[
+            latency("parse", &["--fix", "parse"]),
+            latency("render", &["--fix", "render"]),
+            latency("statistics", &["--fix", "statistics"]),
+        ],
+        lesson: "Requests wait for each other, so that faster rendering shortens a request by more \
+                 than its own part; the statistics are hotter, and no request waits for them.",
     },
 ];
 

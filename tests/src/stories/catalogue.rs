@@ -10,32 +10,72 @@ use coz_rs::demo_program::build_in_c;
 use super::Form;
 use crate::build;
 
-/// Stories whose program in Rust needs crates; `coz-rs demo` tells them in C, or not at all.
-const WITH_CRATES: &[Story] = &[];
+/// The file with the marks.
+macro_rules! sources {
+    ($path:literal) => {
+        Some(Sources {
+            main: $path,
+            files: &[($path, include_str!(concat!("../../../", $path)))],
+        })
+    };
+}
+
+/// A program in Rust that needs crates: `coz-rs demo` tells its story in C.
+struct WithCrates {
+    story: &'static str,
+    sources: Option<Sources>,
+    arguments: &'static [&'static str],
+}
+
+const WITH_CRATES: [WithCrates; 2] = [
+    WithCrates {
+        story: "dedup",
+        sources: sources!("examples/dedup/pipeline.rs"),
+        // As many chunks as 400 MB have, but in a table that is as full at each time.
+        arguments: &["--limit", "40", "--earlier", "60000", "TREE"],
+    },
+    WithCrates {
+        story: "ferret",
+        sources: sources!("examples/ferret/main.rs"),
+        arguments: &["--threads", "1,2,1,1"],
+    },
+];
 
 /// The forms whose names begin with one of `names`, or all; built.
 pub fn forms(names: &[String]) -> Result<Vec<Form>> {
     let wanted = |form: &str| names.is_empty() || names.iter().any(|name| form.starts_with(name));
     let mut forms = Vec::new();
-    for story in STORIES.iter().chain(WITH_CRATES) {
+    for story in STORIES {
+        let mut other = WITH_CRATES.iter().filter(|other| other.story == story.name);
+        let (sources, arguments) = match other.next() {
+            Some(other) => (other.sources, other.arguments),
+            None => (story.rust, story.arguments),
+        };
         let name = format!("{} (Rust)", story.name);
-        if let Some(sources) = story.rust.filter(|_| wanted(&name)) {
+        if let Some(sources) = sources.filter(|_| wanted(&name)) {
             let program = build::example(story.example)?;
-            forms.push(form(name, story, &program, sources)?);
+            forms.push(form(name, story, arguments, &program, sources)?);
         }
         let name = format!("{} (C)", story.name);
         if story.c.is_some() && wanted(&name) {
             let built = build_in_c(story, &build::output())?;
             let program = built.context("a story with sources in C")?;
-            forms.push(form(name, story, &program.path, program.sources)?);
+            let (path, sources) = (&program.path, program.sources);
+            forms.push(form(name, story, story.arguments, path, sources)?);
         }
     }
     Ok(forms)
 }
 
-fn form(name: String, story: &Story, program: &Path, sources: Sources) -> Result<Form> {
+fn form(
+    name: String,
+    story: &Story,
+    words: &[&str],
+    program: &Path,
+    sources: Sources,
+) -> Result<Form> {
     let mut arguments = Vec::new();
-    for word in story.arguments {
+    for word in words {
         arguments.push(match *word {
             "TREE" => tree()?,
             word => word.to_owned(),

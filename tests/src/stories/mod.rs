@@ -5,6 +5,7 @@
 //! faster the change made the line; the prediction is the line's curve at that speedup.
 
 pub mod catalogue;
+pub mod ordinary_profile;
 pub mod table;
 
 use std::path::PathBuf;
@@ -43,8 +44,8 @@ pub struct Length {
     pub pairs: usize,
 }
 
-/// Predicts and measures all changes of a form of a story.
-pub fn tell(form: &Form, length: Length, options: &[&str]) -> Result<Vec<Row>> {
+/// A profile of a form of a story, of the lines that its changes make faster.
+pub fn profile(form: &Form, seconds_a_line: f64, options: &[&str]) -> Result<Profile> {
     let mut lines: Vec<String> = Vec::new();
     for change in form.story.changes {
         let line = marked_line(&form.sources, change.line)
@@ -57,7 +58,7 @@ pub fn tell(form: &Form, length: Length, options: &[&str]) -> Result<Vec<Row>> {
     for line in &lines {
         words.extend(["--fixed-line", line]);
     }
-    let seconds = (length.a_line * lines.len() as f64).to_string();
+    let seconds = (seconds_a_line * lines.len() as f64).to_string();
     let arguments: Vec<&str> = form.arguments.iter().map(String::as_str).collect();
     let timed = [&arguments[..], &["--seconds", &seconds]].concat();
     let profiled = run::profiled(&words, &form.program, &timed)?;
@@ -67,7 +68,13 @@ pub fn tell(form: &Form, length: Length, options: &[&str]) -> Result<Vec<Row>> {
         form.name,
         profiled.stderr()
     );
-    let profile = Profile::read(&profiled.profile)?;
+    Ok(Profile::read(&profiled.profile)?)
+}
+
+/// Predicts and measures all changes of a form of a story.
+pub fn tell(form: &Form, length: Length, options: &[&str]) -> Result<Vec<Row>> {
+    let profile = profile(form, length.a_line, options)?;
+    let arguments: Vec<&str> = form.arguments.iter().map(String::as_str).collect();
     let mut rows = Vec::new();
     for change in form.story.changes {
         let real = measure(&form.program, &arguments, change, length.real, length.pairs)?;
