@@ -45,7 +45,8 @@ impl HitShare {
                 run,
             };
         }
-        let samples = (self.samples + 1).min(MEMORY);
+        // Never 0, whatever the memory that this was read from held.
+        let samples = self.samples.min(MEMORY - 1) + 1;
         let share = if hit {
             self.share + (ONE - self.share) / samples
         } else {
@@ -105,6 +106,20 @@ mod tests {
         let (state, _) = feed(state, [true; 60]);
         let (state, _) = feed(state, [false; 6]);
         assert_eq!(state.share, 0);
+    }
+
+    #[test]
+    fn any_words_of_the_shared_memory_are_survived() {
+        for samples in [0, MEMORY, u64::MAX] {
+            for run in [0, 13, u64::MAX] {
+                let wild = HitShare {
+                    share: ONE,
+                    samples,
+                    run,
+                };
+                assert!((1..=MEMORY).contains(&wild.after(false).samples));
+            }
+        }
     }
 
     proptest! {

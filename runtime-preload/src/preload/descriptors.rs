@@ -15,8 +15,8 @@
 //!   stands for which descriptor with an entry. A wait counts as ended by us only if every event
 //!   that it returned does.
 //! - **When unsure, no credit.** Another process has no part in this book (a fork's child writes
-//!   into its own copy), duplicates made by fcntl(2) have no entry, tables that are full lose
-//!   entries; the waiter then pays. A descriptor's number may be in use for something else, closed
+//!   into its own copy), descriptors that came over a socket have no entry, tables that are full
+//!   lose entries; the waiter then pays. A descriptor's number may be in use for something else, closed
 //!   behind our back: so before anybody is excused, fstat(2) must still show the object.
 //!
 //! Outside windows only making, duplicating and closing descriptors and epoll_ctl are recorded.

@@ -138,6 +138,10 @@ fn start_over(may_greet: bool) {
     if region.header.fault.load(Relaxed) == fault::SECCOMP {
         return;
     }
+    if ASLEEP.load(Relaxed) != 0 && may_greet {
+        // Its parent has private memory, of which this is a copy, and waits for a point itself.
+        return;
+    }
     let off = region.header.off.load(Relaxed) != 0;
     let has_points = region.header.counters.load(Relaxed) != 0;
     let follow = may_greet && !off && SOCKET[0].load(Relaxed) != 0;

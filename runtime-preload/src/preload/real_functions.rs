@@ -133,6 +133,8 @@ real_functions! {
     dup "" (a: c_int) -> c_int;
     dup2 "" (a: c_int, b: c_int) -> c_int;
     dup3 "" (a: c_int, b: c_int, c: c_int) -> c_int;
+    fcntl "" (a: c_int, b: c_int, c: c_ulong) -> c_int;
+    fcntl64 "" (a: c_int, b: c_int, c: c_ulong) -> c_int;
     close "" (a: c_int) -> c_int;
     shutdown "" (a: c_int, b: c_int) -> c_int;
     epoll_ctl "" (a: c_int, b: c_int, c: c_int, d: *mut libc::epoll_event) -> c_int;

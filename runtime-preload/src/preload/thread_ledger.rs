@@ -95,7 +95,9 @@ pub struct Entered {
     window: Window,
 }
 
-/// Enters the runtime: `None` when no ledger is kept, the thread has none, or it is inside already.
+/// Enters the runtime: `None` when no ledger is kept, the thread has none, or it is inside already;
+/// or in a wait: then this is a signal handler of the program, or a cancelled thread unwinds, and
+/// what is owed is settled when the wait is over.
 #[inline]
 pub fn enter() -> Option<Entered> {
     enter_region(shared::active()?)
@@ -111,10 +113,15 @@ fn enter_region(region: &'static Region) -> Option<Entered> {
         process_copies::in_unannounced_child();
         return None;
     }
-    thread.waiting.store(0, Relaxed);
     // SAFETY: null or a slot of the region, set at registration.
     let slot = unsafe { thread.slot.load(Relaxed).as_ref() }?;
     let window = window(region)?;
+    if thread.waiting.load(Relaxed) != 0 {
+        if waiting(thread, Some(&window)) != Waiting::No {
+            return None;
+        }
+        thread.waiting.store(0, Relaxed);
+    }
     thread.inside.store(1, Relaxed);
     let entered = Entered {
         region,
@@ -367,8 +374,7 @@ pub enum Waiting {
 
 /// What the interrupted thread waits for, in the window in force.
 ///
-/// A program's handler that jumps out of a wait leaves the note behind: the next hook or the next
-/// window ends it.
+/// A program's handler that jumps out of a wait leaves the note behind until the next window.
 ///
 /// # Signal safety
 /// Loads only.
@@ -391,6 +397,7 @@ pub fn waiting(thread: &ThreadLocal, window: Option<&Window>) -> Waiting {
 pub fn enter_waiting() -> Option<Entered> {
     let thread = thread();
     let word = thread.waiting.load(Relaxed);
+    thread.waiting.store(0, Relaxed);
     let entered = enter();
     thread.waiting.store(word, Relaxed);
     entered
@@ -442,7 +449,7 @@ pub fn after_block(wait: Wait, woken: bool) {
     if wait.window == 0 {
         return;
     }
-    let spinning = thread().waiting.load(Relaxed) & SPINNING != 0;
+    let spinning = thread().waiting.swap(0, Relaxed) & SPINNING != 0;
     if let Some(entered) = enter() {
         entered.slot.wait_window.store(0, Relaxed);
         if spinning {

@@ -165,7 +165,9 @@ pub fn cancel_reservation(index: usize) {
 pub extern "C" fn trampoline(index: *mut c_void) -> *mut c_void {
     let index = index as usize;
     // SAFETY: `reserve` filled the record for this thread before it was made.
-    let start = unsafe { *STARTS[index].0.get() };
+    let start = STARTS
+        .get(index)
+        .and_then(|start| unsafe { *start.0.get() });
     let Some((routine, argument)) = start else {
         return core::ptr::null_mut();
     };
@@ -180,7 +182,9 @@ fn begin(index: usize, stack_top: u64) {
     let Some(region) = shared::region().filter(|_| !shared::is_off()) else {
         return;
     };
-    let slot = &region.threads[index];
+    let Some(slot) = region.threads.get(index) else {
+        return;
+    };
     let thread = thread();
     let tid = thread_id();
     thread.tid.store(tid, Relaxed);
@@ -201,6 +205,7 @@ fn begin(index: usize, stack_top: u64) {
 
 /// Credits and pays for the last time, before anybody can join this thread.
 pub fn end() {
+    thread_ledger::end_of_waiting();
     if let Some(entered) = thread_ledger::enter() {
         entered.before_end();
         entered.leave();

@@ -11,13 +11,19 @@
 #include <unistd.h>
 
 enum { MILLISECOND = 1000000 };
-enum { COUNTERS, ACTIVE, G, THREADS, SLOT_SIZE, SLOTS, EXCUSED, PAUSED, OFF, LEDGER_WORDS };
+enum { COUNTERS, ACTIVE, G, THREADS, SLOT_SIZE, SLOTS, EXCUSED, PAUSED, OFF, ALL_PAUSED, LEDGER_WORDS };
 
 static char *region;
 static size_t at[LEDGER_WORDS];
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 extern void *_coz_get_counter(int kind, const char *name) __attribute__((weak));
 extern void _coz_add_delays(void) __attribute__((weak));
+#ifdef __cplusplus
+}
+#endif
 
 static inline uint64_t now(void)
 {

@@ -268,6 +268,12 @@ static void dup3_write(void)
     must(copy == 201 && write(copy, &byte, 1) == 1);
 }
 
+static void fcntl_write(void)
+{
+    int copy = fcntl(ends[1], F_DUPFD_CLOEXEC, 0);
+    must(copy >= 0 && write(copy, &byte, 1) == 1);
+}
+
 static void poll_pipe(void) { must(poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, 60000) == 1); }
 static void ppoll_pipe(void) { must(ppoll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, MINUTE, NULL) == 1); }
 static void poll_room(void) { must(poll(&(struct pollfd){.fd = ends[1], .events = POLLOUT}, 1, 60000) == 1); }
@@ -310,6 +316,40 @@ static void epoll_event_precise(void)
 {
     struct epoll_event got[4];
     must(epoll_pwait2(poller, got, 4, MINUTE, NULL) == 1);
+}
+
+/* ---- the end of a third thread, which is the waker then */
+
+static pthread_t ending_handle;
+static thrd_t ending_thrd;
+static volatile int may_end;
+static void end_when_told(void)
+{
+    while (!may_end)
+        rest(MILLISECOND / 4);
+    _coz_add_delays();
+}
+static void *ending(void *unused)
+{
+    end_when_told();
+    return unused;
+}
+static int ending_c11(void *unused)
+{
+    (void)unused;
+    end_when_told();
+    thrd_exit(-5);
+}
+static void new_ending(void) { must(!pthread_create(&ending_handle, NULL, ending, NULL)); }
+static void new_ending_c11(void) { must(thrd_create(&ending_thrd, ending_c11, NULL) == thrd_success); }
+static void tell_ending(void) { may_end = 1; }
+static void join(void) { must(!pthread_join(ending_handle, NULL)); }
+static void join_timed(void) { must(!pthread_timedjoin_np(ending_handle, NULL, REALTIME)); }
+static void join_clock(void) { must(!pthread_clockjoin_np(ending_handle, NULL, CLOCK_MONOTONIC, MONOTONIC)); }
+static void join_c11(void)
+{
+    int result;
+    must(thrd_join(ending_thrd, &result) == thrd_success && result == -5);
 }
 
 /* ---- ends that nobody of this process brought about: no excuse */
@@ -369,6 +409,10 @@ static const struct test tests[] = {
     {"barrier", new_barrier, barrier_wait, barrier_wait, SLEEPS},
     {"spin", new_spin, spin_lock, spin_unlock, SPINS},
     {"once", nothing, once_wait, once_run, ROUTINE},
+    {"join", new_ending, join, tell_ending, SLEEPS},
+    {"join_timed", new_ending, join_timed, tell_ending, SLEEPS},
+    {"join_clock", new_ending, join_clock, tell_ending, SLEEPS},
+    {"thrd_join", new_ending_c11, join_c11, tell_ending, SLEEPS},
     {"sem_wait", new_semaphore, wait_sem, post, SLEEPS},
     {"sem_timedwait", new_semaphore, timedwait_sem, post, SLEEPS},
     {"sem_clockwait", new_semaphore, clockwait_sem, post, SLEEPS},
@@ -392,6 +436,7 @@ static const struct test tests[] = {
     {"pipe_dup", new_pipe, read_pipe, dup_write, SLEEPS},
     {"pipe_dup2", new_pipe, read_pipe, dup2_write, SLEEPS},
     {"pipe_dup3", new_pipe, read_pipe, dup3_write, SLEEPS},
+    {"pipe_fcntl", new_pipe, read_pipe, fcntl_write, SLEEPS},
     {"pair_recv_send", new_pair, recv_pair, send_pair, SLEEPS},
     {"pair_recvfrom_sendto", new_pair, recvfrom_pair, sendto_pair, SLEEPS},
     {"pair_recvmsg_sendmsg", new_pair, recvmsg_pair, sendmsg_pair, SLEEPS},

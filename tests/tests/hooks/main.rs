@@ -4,5 +4,11 @@
 //! ledger it prints. No sampler runs, so nothing depends on time but that a pause is as long as it
 //! is owed.
 
+mod cancellation;
+mod copies;
+mod exceptions;
+mod no_panic;
+mod openmp;
 mod stage;
+mod table;
 mod wakes;

@@ -68,7 +68,7 @@ impl Stage {
         })
     }
 
-    /// Runs `program` in a window of virtual speedup `speedup` on a line that covers `ranges`.
+    /// Runs `program`; `plan` puts each target's window in force.
     pub fn play(
         &mut self,
         program: &Path,
@@ -173,6 +173,7 @@ fn ledger_words() -> String {
         offset_of!(ThreadSlot, excused),
         offset_of!(ThreadSlot, paused),
         offset_of!(Region, header) + offset_of!(Header, off),
+        offset_of!(Region, global) + offset_of!(GlobalLedger, paused),
     ];
     assert!(offset_of!(Counter, count) == 0 && offset_of!(ThreadSlot, tid) == 0);
     words.map(|word| word.to_string()).join(" ")

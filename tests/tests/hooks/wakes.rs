@@ -10,13 +10,15 @@ use super::stage::{Stage, program, quiet_window};
 /// What the waker owes and the waiter is excused from, ms (`OWED` in the program).
 const OWED: f64 = 30.0;
 
-struct Found {
+/// What a program says of one wait, ms.
+pub struct Found {
     excused: f64,
     paused: f64,
     late: f64,
 }
 
-fn parse(text: &str) -> Result<Found> {
+/// Reads what a program printed.
+pub fn parse(text: &str) -> Result<Found> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let number = |name: &str| -> Result<f64> {
         let at = words.iter().position(|word| *word == name);
@@ -30,6 +32,12 @@ fn parse(text: &str) -> Result<Found> {
         paused: number("paused")?,
         late: number("late")?,
     })
+}
+
+/// Whether the waiter was excused and the waker paid first.
+pub fn is_excused(found: &Found) -> bool {
+    // A pause is cut short by the mean oversleep, and the waiter may have to run first.
+    (OWED..OWED + 1.0).contains(&found.excused) && found.paused == 0.0 && found.late > OWED - 3.0
 }
 
 #[test]
@@ -60,10 +68,7 @@ fn who_is_woken_is_excused_and_who_wakes_pays_first() -> Result<()> {
         let good = if outside {
             found.excused == 0.0
         } else {
-            // A pause is cut short by the mean oversleep, and the waiter may have to run first.
-            (OWED..OWED + 1.0).contains(&found.excused)
-                && found.paused == 0.0
-                && found.late > OWED - 3.0
+            is_excused(&found)
         };
         if !good {
             wrong.push(format!("{case}: {}", text.trim()));

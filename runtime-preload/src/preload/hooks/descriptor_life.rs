@@ -1,7 +1,7 @@
 //! Descriptors that are made, duplicated, closed, and watched: the book that `descriptors` keeps.
 //! These hooks work whether or not a window is in force.
 
-use core::ffi::{c_int, c_uint};
+use core::ffi::{c_int, c_uint, c_ulong};
 
 use super::super::descriptors::{self, Kind};
 use super::super::real_functions as real;
@@ -121,6 +121,37 @@ pub unsafe extern "C" fn dup3(descriptor: c_int, onto: c_int, flags: c_int) -> c
         descriptors::duplicated(descriptor, copy);
     }
     copy
+}
+
+/// Notes what fcntl duplicated.
+fn after_fcntl(descriptor: c_int, command: c_int, result: c_int) -> c_int {
+    let duplicates = command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC;
+    if duplicates && result >= 0 {
+        descriptors::duplicated(descriptor, result);
+    }
+    result
+}
+
+/// See fcntl(2), whose third argument, if it has one, is one word.
+///
+/// # Safety
+/// As the real one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, word: c_ulong) -> c_int {
+    // SAFETY: the caller's arguments.
+    let result = unsafe { real::fcntl()(descriptor, command, word) };
+    after_fcntl(descriptor, command, result)
+}
+
+/// fcntl(2) under the name that it has for files of any size.
+///
+/// # Safety
+/// As the real one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl64(descriptor: c_int, command: c_int, word: c_ulong) -> c_int {
+    // SAFETY: the caller's arguments.
+    let result = unsafe { real::fcntl64()(descriptor, command, word) };
+    after_fcntl(descriptor, command, result)
 }
 
 /// See close(2). The other side of a pipe sees its end.

@@ -191,8 +191,9 @@ unsafe fn wait_for_events(
     }
     waiting(call, |start, count| {
         (0..count).all(|index| {
+            let place = events.wrapping_add(index);
             // SAFETY: the kernel has filled in so many; the structure is packed.
-            let event = unsafe { events.add(index).read_unaligned() };
+            let event = unsafe { place.read_unaligned() };
             let word = event.u64;
             let writes = only_room(event.events as c_int);
             descriptors::watched(poll, word).is_some_and(|(descriptor, link)| {
