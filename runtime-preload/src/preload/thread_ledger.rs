@@ -76,6 +76,11 @@ impl Wait {
     /// No ledger was kept when the wait began.
     pub const NONE: Wait = Wait { g: 0, window: 0 };
 
+    /// Whether a ledger was kept when it began.
+    pub fn has_begun(self) -> bool {
+        self.window != 0
+    }
+
     /// For keeping across two calls.
     pub fn into_words(self) -> (u64, u64) {
         (self.g, self.window)

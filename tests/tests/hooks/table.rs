@@ -18,7 +18,10 @@ fn cases(name: &str, words: &'static [&'static str]) -> Result<Vec<String>> {
 fn the_table_of_functions_is_complete() -> Result<()> {
     let table = std::fs::read_to_string(build::root().join("docs/what-is-understood.md"))?;
     let exports = std::fs::read_to_string(build::root().join("runtime-preload/exports.txt"))?;
-    let functions = exports.lines().filter(|line| !line.starts_with('#')).map(str::to_owned);
+    let functions = exports
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(str::to_owned);
     let cases = [cases("wakes", &[])?, cases("openmp", &["-fopenmp"])?].concat();
     let missing: Vec<String> = functions
         .chain(cases)

@@ -68,11 +68,16 @@ unsafe extern "C" fn run_or_wait(
         // SAFETY: the caller's arguments.
         return unsafe { call(control, None) };
     };
+    let wait = before_block();
+    if !wait.has_begun() {
+        // No ledger, or inside another wait, as when the unwinder of a cancelled thread gets ready.
+        // SAFETY: the caller's arguments.
+        return unsafe { call(control, Some(routine)) };
+    }
     // The routine has no argument, so it is handed over in the thread's own words. It may call
     // pthread_once itself, so the outer one's is kept here.
     let cell = &thread().once;
     let outer = cell.swap(routine as usize as u64, Relaxed);
-    let wait = before_block();
     // SAFETY: the caller's control word, and a routine that runs the caller's.
     let result = unsafe { call(control, Some(run)) };
     // Taken: the routine ran here, and nobody was waited for.
