@@ -76,11 +76,13 @@ impl Account<'_> {
 
     /// Excuses the thread from what G grew since `from`, when it blocked. Returns how much.
     pub fn excuse(&self, from: u64) -> u64 {
-        let global = self.global.load(Relaxed);
+        self.excuse_part(self.global.load(Relaxed).saturating_sub(from))
+    }
+
+    /// Excuses the thread from `part` of what it owes, or all of it. Returns how much.
+    pub fn excuse_part(&self, part: u64) -> u64 {
         let local = self.local.load(Relaxed);
-        let excused = global
-            .saturating_sub(from)
-            .min(global.saturating_sub(local));
+        let excused = part.min(self.global.load(Relaxed).saturating_sub(local));
         self.local.store(local.saturating_add(excused), Relaxed);
         excused
     }

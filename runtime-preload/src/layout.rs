@@ -142,6 +142,9 @@ pub struct Plan {
     pub speedup: AtomicU32,
     /// How many of `ranges` count. 0: no line selected.
     pub range_count: AtomicU32,
+    /// 1: more threads want to run than there are processors, which changes how pauses are paid
+    /// ([`crate::crowding`]).
+    pub crowded: AtomicU32,
     /// Disjoint half-open address ranges of the selected line, ascending.
     pub ranges: [Range; MAX_RANGES],
 }
@@ -238,6 +241,17 @@ pub struct ThreadSlot {
     pub run: AtomicU64,
     /// Which entry of the table of thread kinds holds the prior of its hit share, plus 1.
     pub kind: AtomicU64,
+    /// In crowded windows, the last look at how the thread spends its time: when, ns of
+    /// CLOCK_MONOTONIC (0: none yet),
+    pub look_time: AtomicU64,
+    /// its CPU time,
+    pub look_cpu: AtomicU64,
+    /// G,
+    pub look_g: AtomicU64,
+    /// its voluntary context switches,
+    pub look_voluntary: AtomicU64,
+    /// and how far its own credits have raised G since.
+    pub look_raised: AtomicU64,
 }
 
 /// Modules with unwind tables. Same publication rule as [`Control`].

@@ -8,6 +8,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod crowding;
 pub mod delay_ledger;
 pub mod handshake;
 pub mod hit_share;

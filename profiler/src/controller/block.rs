@@ -251,8 +251,10 @@ impl Controller<'_> {
                 0.0
             },
             ranges: &block.ranges,
+            crowded: target.crowd.is_crowded(),
         });
         target.region.set_active(true);
+        target.crowd.begin(target.pid, at_speedup == Some(&false));
         self.next_window += 1;
         self.last_selected = Some((block.target, line));
         if !block.measured.is_empty() {
@@ -308,6 +310,9 @@ impl Controller<'_> {
                     return self.next_experiment();
                 }
                 self.void_in_a_row = 0;
+                if target.crowd.end(target.pid) {
+                    self.session.doubts.insert(target.crowd.doubt());
+                }
                 block.measured.push(measured);
                 let waited = ProcessorWait::read(target.pid).since(&block.wait);
                 block.waited.push(waited);

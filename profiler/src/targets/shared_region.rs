@@ -78,6 +78,8 @@ pub struct PlanToPublish<'a> {
     pub speedup: f64,
     /// The line's address ranges, ascending and disjoint.
     pub ranges: &'a [(u64, u64)],
+    /// Whether more threads want to run than there are processors.
+    pub crowded: bool,
 }
 
 /// An unwind table to publish.
@@ -246,6 +248,7 @@ impl SharedRegion {
         buffer.line.store(plan.line, Relaxed);
         let speedup = (plan.speedup.clamp(0.0, 1.0) * f64::from(SPEEDUP_ONE)).round() as u32;
         buffer.speedup.store(speedup, Relaxed);
+        buffer.crowded.store(u32::from(plan.crowded), Relaxed);
         buffer.range_count.store(count as u32, Relaxed);
         for (range, (start, end)) in buffer.ranges.iter().zip(plan.ranges) {
             range.start.store(*start, Relaxed);
@@ -509,6 +512,7 @@ mod tests {
                 window,
                 line: 9,
                 speedup,
+                crowded: false,
                 ranges: &ranges,
             });
             let control = &region.region().control;

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::crowd::Crowd;
 use super::shared_region::{PointKind, SharedRegion};
 use crate::symbols::Symbols;
 
@@ -65,6 +66,8 @@ pub struct Target {
     pub points: Vec<Point>,
     /// When its modules were last looked at.
     pub modules_seen: Option<Instant>,
+    /// How many of its threads want to run at once.
+    pub crowd: Crowd,
     end: OwnedFd,
     /// Sampling ends when the last descriptor of the event is closed.
     _event: Option<OwnedFd>,
@@ -92,6 +95,7 @@ impl Target {
             symbols: None,
             points: Vec::new(),
             modules_seen: None,
+            crowd: Crowd::new(pid),
             end,
             _event: event,
         }

@@ -14,6 +14,7 @@ mod latency;
 mod perf_event;
 mod process_copies;
 mod real_functions;
+mod run_queue;
 mod sample_handler;
 mod shared;
 mod stack_reader;

@@ -179,7 +179,7 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     // SAFETY: siginfo is 128 bytes; for TRAP_PERF the flags are at this offset.
     let flags = unsafe { at.read() };
     if flags & PERF_FLAG_ASYNC != 0 {
-        drop_own_sample();
+        drop_own_sample(1);
         return;
     }
     // SAFETY: the handler's own third argument.

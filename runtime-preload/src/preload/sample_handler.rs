@@ -30,6 +30,10 @@ pub fn take_sample(registers: Registers, weight: u32) {
         return;
     }
     let thread = thread();
+    if thread.occupying.load(Relaxed) != 0 {
+        drop_own_sample(weight);
+        return;
+    }
     let slot = threads::slot_in_handler(region, thread);
     let time = now();
     region.global.samples.fetch_add(u64::from(weight), Relaxed);
@@ -172,10 +176,12 @@ fn is_on_line(window: &Window, address: u64) -> bool {
         .is_some_and(|at| address < ranges[at].end.load(Relaxed))
 }
 
-/// Counts a sample that was taken inside our own handler and is dropped.
-pub fn drop_own_sample() {
+/// Counts a sample that was taken inside a handler or a pause of ours and is dropped. Its period
+/// was the pause's, as far as the pause kept the processor busy.
+pub fn drop_own_sample(weight: u32) {
     if let Some(region) = shared::region() {
-        region.global.samples_own.fetch_add(1, Relaxed);
+        let weight = u64::from(weight);
+        region.global.samples_own.fetch_add(weight, Relaxed);
     }
 }
 

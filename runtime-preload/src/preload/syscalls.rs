@@ -86,6 +86,23 @@ pub fn thread_cpu() -> u64 {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// How often the calling thread gave its processor up to wait for something (getrusage(2)).
+pub fn voluntary_switches() -> u64 {
+    // SAFETY: all zeros is a valid rusage.
+    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
+    // SAFETY: `usage` is a valid rusage.
+    unsafe {
+        syscall4(
+            libc::SYS_getrusage,
+            libc::RUSAGE_THREAD as u64,
+            &raw mut usage as u64,
+            0,
+            0,
+        )
+    };
+    usage.ru_nvcsw as u64
+}
+
 /// Sleeps until `until` (ns of CLOCK_MONOTONIC) with the finest timer slack, whatever signals
 /// arrive, and returns the time at which it woke. The thread's own slack is put back, because
 /// threads and children inherit it.

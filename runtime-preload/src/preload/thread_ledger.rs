@@ -17,9 +17,9 @@ use crate::hit_share::HitShare;
 use crate::layout::{Plan, Region, ThreadSlot};
 
 /// The longest stretch of one sleep: after it the window is looked at again.
-const SLICE: u64 = 10_000_000;
+pub(super) const SLICE: u64 = 10_000_000;
 /// Debts below this stay owed: a sleep costs more than it repays.
-const SMALLEST_SLEEP: u64 = 5_000;
+pub(super) const SMALLEST_SLEEP: u64 = 5_000;
 /// Credit between samples is skipped when the last one is nearer than this: reading the thread's
 /// CPU clock is a system call.
 const CREDIT_GAP: u64 = 20_000;
@@ -40,6 +40,8 @@ pub struct Window {
     pub line: u64,
     /// Virtual speedup in millionths.
     pub speedup: u32,
+    /// Whether more threads want to run than there are processors.
+    pub crowded: bool,
     /// The plan, for its ranges; they count only if the generation is still the same afterwards.
     pub plan: &'static Plan,
 }
@@ -61,6 +63,7 @@ pub fn window(region: &'static Region) -> Option<Window> {
         number: plan.window.load(Relaxed),
         line: plan.line.load(Relaxed),
         speedup: plan.speedup.load(Relaxed),
+        crowded: plan.crowded.load(Relaxed) != 0,
         plan,
     })
 }
@@ -94,10 +97,10 @@ impl Wait {
 
 /// The calling thread, inside the runtime, with the window in force.
 pub struct Entered {
-    region: &'static Region,
-    slot: &'static ThreadSlot,
-    thread: &'static ThreadLocal,
-    window: Window,
+    pub(super) region: &'static Region,
+    pub(super) slot: &'static ThreadSlot,
+    pub(super) thread: &'static ThreadLocal,
+    pub(super) window: Window,
 }
 
 /// Enters the runtime: `None` when no ledger is kept, the thread has none, or it is inside already;
@@ -145,7 +148,7 @@ impl Entered {
         self.thread.inside.store(0, Relaxed);
     }
 
-    fn account(&self) -> Account<'static> {
+    pub(super) fn account(&self) -> Account<'static> {
         Account {
             global: &self.region.global.g,
             local: &self.slot.local,
@@ -159,6 +162,7 @@ impl Entered {
         if self.slot.window.load(Relaxed) != self.window.number {
             self.slot.window.store(self.window.number, Relaxed);
             self.account().settle();
+            self.slot.look_time.store(0, Relaxed);
         }
         if self.slot.line.load(Relaxed) != self.window.line {
             self.slot.line.store(self.window.line, Relaxed);
@@ -186,7 +190,9 @@ impl Entered {
 
     fn give(&self, credit: u64) {
         if credit != 0 {
-            latency::g_grew(self.account().credit(credit));
+            let raised = self.account().credit(credit);
+            latency::g_grew(raised);
+            add(&self.slot.look_raised, raised);
             add(&self.slot.credited, credit);
             self.region.global.credited.fetch_add(credit, Relaxed);
         }
@@ -194,6 +200,7 @@ impl Entered {
 
     /// Credits a sample that stands for `weight` periods of CPU time.
     pub fn credit_sample(&self, hit: bool, weight: u32, time: u64) {
+        self.excuse_queueing();
         let mut share = self.share();
         for _ in 0..weight.min(64) {
             share = share.after(hit);
@@ -206,13 +213,19 @@ impl Entered {
             .period
             .load(Relaxed)
             .saturating_mul(u64::from(weight));
+        let clock = thread_cpu();
+        let mark = self.slot.cpu_mark.swap(clock, Relaxed);
         let partial = self.slot.partial.load(Relaxed);
-        let rest = cpu.saturating_sub(partial);
-        // What was credited ahead of several lost or long samples is taken off the later ones.
-        self.slot
-            .partial
-            .store(partial.saturating_sub(cpu), Relaxed);
-        self.slot.cpu_mark.store(thread_cpu(), Relaxed);
+        let rest = if self.window.crowded && mark != 0 {
+            // Pauses use the CPU clock up, too, and have moved the mark.
+            self.slot.partial.store(0, Relaxed);
+            clock.saturating_sub(mark).min(cpu * PERIODS_AHEAD)
+        } else {
+            // What was credited ahead of several lost or long samples is taken off the later ones.
+            let after = partial.saturating_sub(cpu);
+            self.slot.partial.store(after, Relaxed);
+            cpu.saturating_sub(partial)
+        };
         self.thread.credit_time.store(time, Relaxed);
         if self.window.speedup != 0 {
             self.give(credit_for(share.share, rest, self.window.speedup));
@@ -258,12 +271,16 @@ impl Entered {
     pub fn pay(&self) {
         let due = self.account().due();
         if due > SMALLEST_SLEEP {
-            self.sleep_off(due);
+            if self.window.crowded {
+                self.stand_still();
+            } else {
+                self.sleep_off(due);
+            }
         }
     }
 
     #[cold]
-    fn sleep_off(&self, mut due: u64) {
+    pub(super) fn sleep_off(&self, mut due: u64) {
         loop {
             let mean = self.region.global.oversleep.load(Relaxed).max(0) as u64;
             if due <= mean + SMALLEST_SLEEP {
@@ -345,6 +362,7 @@ impl Entered {
     fn after_wake(&self, wait: Wait) {
         if wait.window == self.window.number {
             add(&self.slot.excused, self.account().excuse(wait.g));
+            self.look_from_now();
         }
     }
 

@@ -33,7 +33,9 @@ pub struct ThreadLocal {
     pub once: AtomicU64,
     /// Where the last call of an OpenMP function came from.
     pub caller: AtomicU64,
-    reserved: [AtomicU64; 3],
+    /// 1 while a pause keeps the processor busy: samples taken then are ours.
+    pub occupying: AtomicU64,
+    reserved: [AtomicU64; 2],
 }
 
 const _: () = assert!(size_of::<ThreadLocal>() == 128);

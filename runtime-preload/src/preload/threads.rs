@@ -72,6 +72,8 @@ fn reset(region: &'static Region, slot: &ThreadSlot) {
         &slot.window,
         &slot.line,
         &slot.partial,
+        &slot.look_time,
+        &slot.look_raised,
         &slot.cpu_mark,
         &slot.share,
         &slot.share_samples,
