@@ -86,6 +86,8 @@ impl Whole {
             line: 1,
             speedup: self.wanted.speedup,
             ranges: &ranges,
+            // Not known before the program has run.
+            crowded: false,
         });
         target.region.set_active(true);
         self.target = Some(target.number);
