@@ -129,6 +129,7 @@ pub fn window(target: &Target, speedup: f64, ranges: &[(u64, u64)]) {
         line: 1,
         speedup,
         ranges,
+        crowded: false,
     });
     target.region.set_deadline(now() + 500_000_000);
     target.region.set_active(true);
