@@ -1,6 +1,7 @@
 /* A thread is cancelled where it waits, inside a hook, in a window: its cleanup handlers run, it
  * ends as cancelled, it is excused from what G grew meanwhile, and the canceller pays first.
- * Prints the number of its cleanups and the pauses of all threads, ms. Driven by
+ * Prints the number of its cleanups and the pauses of
+ * all threads, ms: until it was cancelled, and later. Driven by
  * tests/hooks/cancellation.rs. */
 #define _GNU_SOURCE
 #include "ledger.h"
@@ -133,6 +134,7 @@ int main(int words, char **word_list)
     }
     uint64_t before = *word(at[ALL_PAUSED]);
     must(!pthread_cancel(thread));
+    uint64_t at_cancel = *word(at[ALL_PAUSED]);
     may_go = 1;
     void *result;
     must(!pthread_join(thread, &result) && result == PTHREAD_CANCELED);
@@ -143,6 +145,7 @@ int main(int words, char **word_list)
     }
     /* What it held is free again, and the hooks still work. */
     must(!pthread_mutex_lock(&mutex) && !pthread_mutex_unlock(&mutex));
-    printf("cleanups %d paused %.3f\n", cleanups, (double)(after - before) / 1e6);
+    printf("cleanups %d paused %.3f later %.3f\n", cleanups, (double)(at_cancel - before) / 1e6,
+           (double)(after - at_cancel) / 1e6);
     return 0;
 }

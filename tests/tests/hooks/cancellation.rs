@@ -29,7 +29,8 @@ fn a_cancelled_thread_cleans_up_and_owes_nothing() -> Result<()> {
                 } else {
                     27.0..45.0
                 };
-                words[1] == cleanups && expected.contains(&paused)
+                let later: f64 = words[5].parse()?;
+                words[1] == cleanups && expected.contains(&paused) && later == 0.0
             }
             Err(_) => false,
         };
