@@ -58,13 +58,13 @@ static uint32_t random_number(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-/* Text of 4,096 made-up words, the common ones more often; a third of its paragraphs are copies. */
+/* Text of 512 made-up words, the common ones more often; a third of its paragraphs are copies. */
 static void make_text(void)
 {
-    static uint8_t words[4096][12];
-    static uint8_t lengths[4096];
+    static uint8_t words[512][12];
+    static uint8_t lengths[512];
     uint64_t state = 1;
-    for (int word = 0; word < 4096; word++) {
+    for (int word = 0; word < 512; word++) {
         lengths[word] = (uint8_t)(3 + random_number(&state) % 8);
         for (int at = 0; at < lengths[word]; at++)
             words[word][at] = (uint8_t)('a' + random_number(&state) % 26);
@@ -84,7 +84,7 @@ static void make_text(void)
         }
         while (at < end) {
             uint32_t number = random_number(&state);
-            uint32_t word = number & number >> 12 & 4095; /* fewer bits are common */
+            uint32_t word = (number & 0xffff) % (1 + (number >> 16) % 512); /* mostly low ones */
             memcpy(text + at, words[word], 12);
             at += lengths[word];
         }
