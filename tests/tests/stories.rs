@@ -13,7 +13,7 @@ use coz_rs_tests::stories::profile;
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Tries, each with another seed and longer: the machine may be busy with something else.
-const TRIES: [(&str, f64); 3] = [("1", 2.5), ("2", 4.0), ("3", 6.0)];
+const TRIES: [(&str, f64); 3] = [("1", 2.0), ("2", 4.0), ("3", 6.0)];
 
 /// The gains with a line twice as fast, by line, satisfy `good` in one of the tries.
 fn one_try_is_good(form: &str, good: impl Fn(&dyn Fn(&str) -> f64) -> bool) -> Result<()> {
