@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// Version of the format written by this crate, in the session's record.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// The name of the throughput point that the end of a whole run is (`--end-to-end`).
+pub const WHOLE_RUN: &str = "end to end";
+
 /// One line of a profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Line", from = "Line")]

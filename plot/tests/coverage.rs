@@ -4,6 +4,7 @@
 mod simulation;
 
 use coz_rs_plot::estimates::{Verdict, analyse};
+use coz_rs_plot::record::Record;
 use simulation::{Line, Program, Random};
 
 /// How noise differs between lines and speedups.
@@ -181,6 +182,56 @@ fn intervals_are_narrow_enough_to_decide() {
     assert!(half < 0.02, "{half}");
     let score = run(0..20, 2, 10, 0.0, Noise::Alike);
     assert!(part(score.worth_it, score.worthy) > 0.9, "{score:?}");
+}
+
+/// Windows that others disturbed are known by their threads' waiting, whatever their period was:
+/// leaving them out costs no coverage, and keeping them would cost precision.
+#[test]
+fn disturbed_windows_neither_mislead_nor_widen() {
+    let (mut levels, mut held, mut half, mut kept) = (0, 0, 0.0, 0.0);
+    for seed in 0..150 {
+        let mut random = Random::new(seed ^ 0xd15);
+        let lines = lines(&mut random, 4, 0.5, Noise::Alike);
+        let mut program = Program::new(seed);
+        program.disturbed = 0.08;
+        for line in &lines {
+            for speedup in [0.25, 0.5, 0.75, 1.0] {
+                for _ in 0..3 {
+                    program.measure(line, speedup);
+                }
+            }
+        }
+        let analysis = analyse(&program.records);
+        assert!(analysis.doubts.iter().any(|note| note.doubt == "disturbed"));
+        for estimate in &analysis.points[0].lines {
+            let line = lines
+                .iter()
+                .find(|line| line.location == estimate.location)
+                .expect("estimates are of measured lines");
+            for level in &estimate.levels {
+                levels += 1;
+                held += u32::from((level.low..=level.high).contains(&line.gain(level.speedup)));
+                half += (level.high - level.low) / 2.0;
+            }
+        }
+        for record in &mut program.records {
+            if let Record::Experiment(window) = record {
+                window.waited = None;
+            }
+        }
+        let without_marks = analyse(&program.records);
+        let levels = without_marks.points[0]
+            .lines
+            .iter()
+            .flat_map(|line| &line.levels);
+        kept += levels
+            .map(|level| (level.high - level.low) / 2.0)
+            .sum::<f64>();
+    }
+    assert!(levels > 1_000);
+    let coverage = part(held, levels);
+    assert!((0.93..0.97).contains(&coverage), "{coverage}");
+    assert!(half < 0.6 * kept, "{half} {kept}");
 }
 
 /// Contention after the knee: the curve must come down with the truth.

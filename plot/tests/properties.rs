@@ -4,7 +4,7 @@ mod simulation;
 
 use coz_rs_plot::estimates::{Analysis, LineEstimate, PointKind, Verdict, analyse};
 use coz_rs_plot::profile::Profile;
-use coz_rs_plot::record::{Experiment, Record, Session};
+use coz_rs_plot::record::{Experiment, PointEdges, Record, Session, SlowdownPoint};
 use coz_rs_plot::text::{Style, report, summary};
 use proptest::prelude::*;
 use simulation::{Line, Program};
@@ -227,6 +227,123 @@ fn latency_is_mean_in_flight_over_arrivals() {
     assert_eq!(point.kind, PointKind::Latency);
     assert!((point.period.unwrap() / 20e6 - 1.0).abs() < 1e-6);
     assert!((point.lines[0].levels[0].gain - 0.5).abs() < 1e-9);
+}
+
+/// Of one closed loop the number in flight is fixed, so both say the same, whatever the noise.
+#[test]
+fn throughput_and_latency_of_a_closed_loop_agree() {
+    let mut program = program(7, 3, 3);
+    let mut records = Vec::new();
+    let mut duration = 0;
+    for record in program.records.drain(..) {
+        if let Record::Experiment(window) = &record {
+            duration = window.edges[0].duration;
+        }
+        let latency = match &record {
+            Record::ThroughputPoint { delta, .. } => Some(Record::LatencyPoint {
+                name: "request".to_owned(),
+                arrivals: *delta,
+                departures: *delta,
+                difference: 3,
+                mean_in_flight: Some(3.0),
+            }),
+            _ => None,
+        };
+        records.push(record);
+        records.extend(latency);
+    }
+    assert!(duration > 0);
+    let analysis = analyse(&records);
+    let [throughput, latency] = &analysis.points[..] else {
+        panic!("two points");
+    };
+    for (a, b) in throughput.lines.iter().zip(&latency.lines) {
+        assert_eq!(a.location, b.location);
+        for (a, b) in a.levels.iter().zip(&b.levels) {
+            assert!((a.gain - b.gain).abs() < 1e-6, "{a:?} {b:?}");
+            assert!(a.low <= b.high && b.low <= a.high);
+        }
+    }
+}
+
+/// A program driven by the clock: wall time per visit stays, G grows with the speedup.
+fn driven(slowdowns: &[f64]) -> Vec<Record> {
+    let mut records = vec![Record::Startup { time: 1 }];
+    for slowed in slowdowns {
+        records.push(Record::Slowdown {
+            points: ["point", "request"]
+                .map(|name| SlowdownPoint {
+                    name: name.to_owned(),
+                    latency: name == "request",
+                    plain: 1e6,
+                    slowed: slowed * 1e6,
+                    paused: 0.25,
+                })
+                .to_vec(),
+        });
+    }
+    let mut random = simulation::Random::new(3);
+    for block in 0..12 {
+        for speedup in [0.0, 0.5] {
+            let wall = 1e9 * (0.01 * random.normal()).exp();
+            let duration = wall * (1.0 - 0.6 * speedup);
+            let (wall, duration) = (wall as u64, duration as u64);
+            records.push(Record::Experiment(Experiment {
+                selected: "a.c:1".to_owned(),
+                speedup,
+                duration,
+                wall: Some(wall),
+                block: Some(block),
+                selected_samples: 50,
+                edges: vec![PointEdges {
+                    name: "point".to_owned(),
+                    visits: 100,
+                    duration,
+                    wall,
+                }],
+                ..Experiment::default()
+            }));
+            records.push(Record::ThroughputPoint {
+                name: "point".to_owned(),
+                delta: 100,
+            });
+            records.push(Record::LatencyPoint {
+                name: "request".to_owned(),
+                arrivals: 100,
+                departures: 100,
+                difference: 0,
+                mean_in_flight: Some(1.0),
+            });
+        }
+    }
+    records
+}
+
+#[test]
+fn work_by_the_clock_gains_nothing_and_its_latency_is_no_advice() {
+    let analysis = analyse(&driven(&[0.75, 0.76, 0.74, 0.75]));
+    for point in &analysis.points {
+        assert!(point.by_the_clock);
+        let line = &point.lines[0];
+        assert_ne!(line.verdict, Verdict::WorthIt);
+        if point.kind == PointKind::Throughput {
+            assert!(line.levels[0].gain.abs() < 0.02, "{:?}", line.levels);
+            assert_eq!(line.verdict, Verdict::NoEffect);
+        }
+    }
+    let notes = analysis
+        .doubts
+        .iter()
+        .filter(|note| note.doubt == "by-the-clock");
+    assert_eq!(notes.count(), 2);
+    // Programs that make their own work keep their virtual pace, so nothing is taken from them.
+    for slowdowns in [&[1.0, 1.01, 0.98, 1.0][..], &[]] {
+        let analysis = analyse(&driven(slowdowns));
+        assert!(analysis.points.iter().all(|point| !point.by_the_clock));
+        let throughput = &analysis.points[0].lines[0];
+        assert_eq!(throughput.verdict, Verdict::WorthIt);
+        assert!((throughput.levels[0].gain - 0.3).abs() < 0.02);
+    }
 }
 
 #[test]

@@ -5,15 +5,13 @@
 //! bytes, which moves the stack), so that layout is averaged out rather than measured.
 
 use coz_rs_plot::estimates::{Analysis, LineEstimate, Verdict, analyse};
-use coz_rs_plot::record::{Experiment, PointEdges, Record};
+use coz_rs_plot::record::{Experiment, PointEdges, Record, WHOLE_RUN};
 
 use crate::controller::{End, RunMeasured, Session, WholeRun};
 use crate::doubt::Doubt;
 use crate::experiments::choice::{Candidate, LEVELS, Order, STEP};
 use crate::line_tally::LineNumber;
 
-/// The name of the progress point that the end of a run is.
-const POINT: &str = "end to end";
 /// Runs at most, if the user gives neither a number nor a time and no verdict becomes clear.
 const MOST_RUNS: u32 = 200;
 /// Samples that a survey should bring before lines are chosen by them.
@@ -207,7 +205,7 @@ where
                 samples: Some(measured.samples),
                 layout: measured.layout,
                 edges: vec![PointEdges {
-                    name: POINT.to_owned(),
+                    name: WHOLE_RUN.to_owned(),
                     visits: 1,
                     duration: measured.duration,
                     wall: measured.wall,
@@ -215,7 +213,7 @@ where
                 ..Experiment::default()
             }),
             Record::ThroughputPoint {
-                name: POINT.to_owned(),
+                name: WHOLE_RUN.to_owned(),
                 delta: 1,
             },
         ]
@@ -224,7 +222,7 @@ where
 
 /// Whether every line that may matter has its verdict.
 fn is_clear(analysis: &Analysis) -> bool {
-    let Some(point) = analysis.points.iter().find(|point| point.name == POINT) else {
+    let Some(point) = analysis.points.iter().find(|point| point.name == WHOLE_RUN) else {
         return false;
     };
     let matters = |line: &&LineEstimate| line.sample_share >= SMALL || line.samples == 0;

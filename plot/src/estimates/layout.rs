@@ -15,6 +15,9 @@ const CLASS: u64 = 512;
 /// Fewer runs say nothing of eight classes.
 const FEWEST: usize = 24;
 
+/// A variance of log run times below this is that of rounding.
+const ROUNDING: f64 = 1e-18;
+
 /// The share of the variance, 0..=1; nothing without enough runs whose layout is known.
 pub(super) fn share(records: &[Record]) -> Option<f64> {
     let mut groups: BTreeMap<(&str, u64), Vec<(u64, f64)>> = BTreeMap::new();
@@ -64,7 +67,7 @@ fn omega_squared(mut residuals: Vec<(u64, f64)>) -> Option<f64> {
         between += size * (of_class - mean).powi(2);
         classes += 1.0;
     }
-    if classes < 2.0 || count <= classes || all <= 0.0 {
+    if classes < 2.0 || count <= classes || all <= count * ROUNDING {
         return None;
     }
     let within = (all - between) / (count - classes);
@@ -85,7 +88,7 @@ mod tests {
                 let layout = (state >> 40) % PAGE / 16 * 16;
                 Record::Experiment(Experiment {
                     selected: "a.c:1".to_owned(),
-                    speedup: if run % 2 == 0 { 0.0 } else { 0.5 },
+                    speedup: if run.is_multiple_of(2) { 0.0 } else { 0.5 },
                     duration: (1e9 * time(run, layout)) as u64,
                     layout: Some(layout),
                     ..Experiment::default()

@@ -25,6 +25,7 @@ mod sentence;
 mod tally;
 mod variance;
 mod verdict;
+mod window_doubts;
 mod windows;
 
 use crate::record::Record;
@@ -102,6 +103,7 @@ pub fn analyse(records: &[Record]) -> Analysis {
         });
     }
     analysis.doubts.extend(doubts::of_points(&analysis.points));
+    analysis.doubts.extend(window_doubts::of_windows(records));
     analysis
         .doubts
         .extend(doubts::of_disturbances(&disturbances));

@@ -59,6 +59,8 @@ pub struct Program {
     pub period: f64,
     pub block: u64,
     pub records: Vec<Record>,
+    /// Part of the windows during which another program takes a processor.
+    pub disturbed: f64,
 }
 
 impl Program {
@@ -68,6 +70,7 @@ impl Program {
             period: 1e6,
             block: 0,
             records: vec![Record::Startup { time: 1 }],
+            disturbed: 0.0,
         }
     }
 
@@ -80,6 +83,8 @@ impl Program {
             let s = if *at_speedup { speedup } else { 0.0 };
             let noise = line.noise.0 + (line.noise.1 - line.noise.0) * s;
             let period = self.period * (1.0 - line.gain(s)) * (noise * self.random.normal()).exp();
+            let disturbed = self.disturbed > 0.0 && self.random.part() < self.disturbed;
+            let period = if disturbed { period * 1.4 } else { period };
             let visits = 40 + self.random.below(200) as u64;
             let duration = (period * visits as f64) as u64;
             self.records.push(Record::Experiment(Experiment {
@@ -89,6 +94,7 @@ impl Program {
                 selected_samples: 10,
                 block: Some(self.block),
                 wall: Some(duration),
+                waited: Some(if disturbed { 0.5 } else { 0.02 }),
                 edges: vec![PointEdges {
                     name: "point".to_owned(),
                     visits,
