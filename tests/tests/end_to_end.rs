@@ -1,15 +1,21 @@
 //! Whole runs: no progress point is needed, each run is one window with a layout of its own, and
 //! its virtual time is wall time minus the pauses that its hits asked for.
 
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::{Context, Result, ensure};
 use coz_rs_plot::profile::Profile;
 use coz_rs_plot::record::{Experiment, Record, WHOLE_RUN};
 use coz_rs_tests::{build, run};
 
 const SOURCE: &str = "one_thread.c";
+/// One after another: they build one program, and would share the processors.
+static ALONE: Mutex<()> = Mutex::new(());
+
 const PERIOD: f64 = 997_000.0;
 
 fn whole_runs(options: &[&str]) -> Result<(Vec<Record>, String)> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let program = build::program(SOURCE, build::Compiler::C(&[]))?;
     let words = [&["--end-to-end", "--seed", "5"], options].concat();
     let profiled = run::profiled(&words, &program, &["--seconds", "0.4"])?;
@@ -29,10 +35,10 @@ fn windows(records: &[Record]) -> Vec<&Experiment> {
 #[test]
 fn each_run_is_one_window_in_virtual_time() -> Result<()> {
     let line = format!("{SOURCE}:{}", build::marked_line(SOURCE, "a")?);
-    let options = ["-n", "9", "--fixed-line", &line, "--fixed-speedup", "50"];
+    let options = ["-n", "7", "--fixed-line", &line, "--fixed-speedup", "50"];
     let (records, text) = whole_runs(&options)?;
     let windows = windows(&records);
-    ensure!((4..=9).contains(&windows.len()), "{text}");
+    ensure!((4..=7).contains(&windows.len()), "{text}");
     for window in &windows {
         ensure!(window.duration > 0 && Some(window.duration) <= window.wall);
         let wall = window.wall.context("a wall time")?;
@@ -57,7 +63,7 @@ fn each_run_is_one_window_in_virtual_time() -> Result<()> {
 
 #[test]
 fn lines_are_found_by_a_survey() -> Result<()> {
-    let (records, text) = whole_runs(&["-n", "8"])?;
+    let (records, text) = whole_runs(&["-n", "5"])?;
     let windows = windows(&records);
     ensure!(windows.len() >= 2, "{text}");
     let in_source = |window: &&Experiment| window.selected.contains(SOURCE);
@@ -67,6 +73,7 @@ fn lines_are_found_by_a_survey() -> Result<()> {
 
 #[test]
 fn too_few_runs_learn_nothing_and_say_so() -> Result<()> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let program = build::program(SOURCE, build::Compiler::C(&[]))?;
     let words = ["--end-to-end", "-n", "1"];
     let profiled = run::profiled(&words, &program, &["--seconds", "0.2"])?;
