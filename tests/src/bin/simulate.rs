@@ -1,11 +1,13 @@
 //! The simulator for people: `cargo run --release -p coz-rs-tests --bin simulate -- [OPTION] [PROGRAM …]`.
 //!
 //! Prints how often the intervals of simulated profiles hold the truth. `--sessions N` (200) and
-//! `--seconds S` (25) of each program; `--race` instead compares with Coz's scheme how soon the
+//! `--seconds S` (25) of each program, `--lines` for each line's truth and mean prediction; `--race` instead compares with Coz's scheme how soon the
 //! right line is named and known to ±3 points.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail};
-use coz_rs_tests::simulation::coverage::{Coverage, cover};
+use coz_rs_tests::simulation::coverage::{Coverage, Place, cover};
 use coz_rs_tests::simulation::engine::USUAL;
 use coz_rs_tests::simulation::program::{Program, programs};
 use coz_rs_tests::simulation::race::{Ranking, Settled, coz, ours, top};
@@ -18,7 +20,7 @@ fn all() -> Vec<Program> {
     vec![
         programs::one_thread(),
         programs::barrier(4.0, 3.2),
-        programs::pipeline(3.0, 2.0),
+        programs::pipeline(1.2, 0.8),
         programs::pipeline_of_three(),
         programs::lock(),
         programs::sleep(),
@@ -27,7 +29,8 @@ fn all() -> Vec<Program> {
 }
 
 fn main() -> Result<()> {
-    let (mut sessions, mut seconds, mut race) = (200, 25.0, false);
+    let (mut sessions, mut seconds) = (200, 25.0);
+    let (mut race, mut lines) = (false, false);
     let mut names = Vec::new();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -40,6 +43,7 @@ fn main() -> Result<()> {
             "--sessions" => sessions = value()?.parse()?,
             "--seconds" => seconds = value()?.parse()?,
             "--race" => race = true,
+            "--lines" => lines = true,
             name if !name.starts_with('-') => names.push(name.to_owned()),
             other => bail!("{other}: not an option of the simulator"),
         }
@@ -54,12 +58,35 @@ fn main() -> Result<()> {
     }
     let mut total = Coverage::default();
     for program in &chosen {
-        let coverage = cover(program, USUAL, 0..sessions, seconds);
+        let mut places = Vec::new();
+        let coverage = cover(program, USUAL, 0..sessions, seconds, |place| {
+            places.push(place)
+        });
         println!("{:<18} {coverage}", program.name);
+        if lines {
+            show_lines(&places);
+        }
         total.add(&coverage);
     }
     println!("{:<18} {total}", "all");
     Ok(())
+}
+
+/// Truth and mean prediction of each line at each speedup, in points.
+fn show_lines(places: &[Place]) {
+    let mut by_place: BTreeMap<(usize, u32), (f64, f64, f64)> = BTreeMap::new();
+    for place in places {
+        let percent = (place.speedup * 100.0).round() as u32;
+        let sum = by_place.entry((place.line, percent)).or_default();
+        *sum = (place.truth, sum.1 + place.gain, sum.2 + 1.0);
+    }
+    for ((line, percent), (truth, sum, count)) in by_place {
+        println!(
+            "    line {line} at {percent:>2} %: truth {:>6.2}, predicted {:>6.2}",
+            100.0 * truth,
+            100.0 * sum / count
+        );
+    }
 }
 
 fn run_race(program: &Program, sessions: u64) {

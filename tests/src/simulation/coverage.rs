@@ -73,13 +73,27 @@ impl std::fmt::Display for Coverage {
     }
 }
 
-/// Profiles the program once a seed for so many simulated seconds.
+/// One place on the curve of one session.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// The line.
+    pub line: usize,
+    /// Its speedup.
+    pub speedup: f64,
+    /// The true program speedup.
+    pub truth: f64,
+    /// The predicted one.
+    pub gain: f64,
+}
+
+/// Profiles the program once a seed for so many simulated seconds, and shows every place.
 #[must_use]
 pub fn cover(
     program: &Program,
     noise: Noise,
     seeds: std::ops::Range<u64>,
     seconds: f64,
+    mut show: impl FnMut(Place),
 ) -> Coverage {
     let truths = gains(program, &SPEEDUPS);
     let mut coverage = Coverage::default();
@@ -100,6 +114,12 @@ pub fn cover(
                     continue;
                 };
                 let error = point.gain - truth;
+                show(Place {
+                    line,
+                    speedup: *speedup,
+                    truth: *truth,
+                    gain: point.gain,
+                });
                 coverage.pairs += 1;
                 coverage.held += u32::from((point.low..=point.high).contains(truth));
                 coverage.bias += error;

@@ -71,6 +71,7 @@ struct Thread {
     cpu: u64,
     samples: u64,
     wants_to_pay: bool,
+    ahead: bool,
     pause: Option<Pause>,
     wait: (u64, u64),
     side: Side,
@@ -127,6 +128,7 @@ impl Engine {
             cpu: 1,
             samples: 0,
             wants_to_pay: false,
+            ahead: false,
             pause: None,
             wait: (0, 0),
             side: Side::default(),
@@ -357,8 +359,11 @@ impl Engine {
 
     /// Pays what is owed, if that is worth a sleep; whether the thread sleeps now.
     fn pay(&mut self, thread: usize) -> bool {
+        let ahead = self.shared.crediting == Crediting::Smoothed && self.threads[thread].ahead;
+        let foreseen = if ahead { self.foreseen(thread) } else { 0 };
         let this = &mut self.threads[thread];
-        let Some((wanted, part)) = this.side.due(&self.shared) else {
+        let Some((wanted, part)) = this.side.due(&self.shared, foreseen) else {
+            this.ahead = false;
             return false;
         };
         this.pause = Some((self.time, wanted, part));
@@ -377,10 +382,22 @@ impl Engine {
         this.side
             .credit_partial(&mut self.shared, self.time, this.cpu);
         this.wants_to_pay = true;
+        this.ahead = true;
     }
 
     fn next(&mut self, thread: usize) -> bool {
         let this = &mut self.threads[thread];
+        let key = match self.program.threads[thread][this.at] {
+            Operation::Lock(object) => Some((1, object)),
+            Operation::Unlock(object) => Some((2, object)),
+            Operation::Push(object) => Some((3, object)),
+            Operation::Pop(object) => Some((4, object)),
+            Operation::Meet(object) => Some((5, object)),
+            Operation::Work { .. } | Operation::Sleep(_) | Operation::Visit(_) => None,
+        };
+        if let Some((kind, object)) = key {
+            this.side.enter_segment((object as u64) << 3 | kind);
+        }
         this.at = (this.at + 1) % self.program.threads[thread].len();
         this.phase = 0;
         true
@@ -398,9 +415,28 @@ impl Engine {
         self.after(latency, Event::Awake(thread), token);
     }
 
+    /// Where G will be once all other threads are credited for what they have done.
+    fn foreseen(&self, thread: usize) -> u64 {
+        let now = self.time;
+        self.threads
+            .iter()
+            .enumerate()
+            .filter(|(other, one)| *other != thread && one.state == State::Running)
+            .map(|(_, one)| {
+                one.side
+                    .foreseen(&self.shared, one.cpu + (now - one.since.min(now)))
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
     fn note_wait(&mut self, thread: usize) {
+        let foreseen = self.foreseen(thread);
         let this = &mut self.threads[thread];
         this.wait = this.side.before_wait(&self.shared);
+        if self.shared.crediting == Crediting::Smoothed {
+            this.wait.0 = this.wait.0.max(foreseen);
+        }
     }
 
     fn end_wait(&mut self, thread: usize) {
@@ -431,7 +467,7 @@ impl Engine {
         let free = !self.mutexes[mutex].taken;
         match self.threads[thread].phase {
             0 => {
-                self.threads[thread].wants_to_pay = true;
+                self.credit_and_pay(thread);
                 self.threads[thread].phase = 1;
             }
             1 if !free => {
@@ -460,6 +496,12 @@ impl Engine {
     }
 
     fn unlock(&mut self, thread: usize, mutex: usize) -> bool {
+        if self.threads[thread].phase == 0 && self.mutexes[mutex].waiters.is_empty() {
+            // Nobody is woken, so nothing need be paid, but another segment begins.
+            let this = &mut self.threads[thread];
+            this.side
+                .credit_partial(&mut self.shared, self.time, this.cpu);
+        }
         if self.threads[thread].phase == 0 && !self.mutexes[mutex].waiters.is_empty() {
             self.credit_and_pay(thread);
             self.threads[thread].phase = 1;

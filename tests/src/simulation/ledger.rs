@@ -25,7 +25,8 @@ const BATCH: u64 = 10;
 /// How hits become credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Crediting {
-    /// Smoothed share × CPU time, at each sample and before a thread wakes another or waits.
+    /// Smoothed share × CPU time, at each sample and at each synchronisation, with one share for
+    /// each kind of stretch between two of them.
     Smoothed,
     /// One delay a hit, ten samples at a time, as Coz does.
     Batches,
@@ -78,7 +79,8 @@ pub struct Side {
     prepaid: AtomicU64,
     window: u64,
     line: Option<usize>,
-    share: HitShare,
+    segment: u64,
+    shares: Vec<(u64, HitShare)>,
     partial: u64,
     cpu_mark: u64,
     credit_time: u64,
@@ -103,12 +105,27 @@ impl Side {
         }
         if self.line != shared.window.line {
             self.line = shared.window.line;
-            self.share = HitShare::default();
+            self.shares.clear();
         }
+    }
+
+    /// The thread has synchronised, in a way that `key` tells from others.
+    pub fn enter_segment(&mut self, key: u64) {
+        self.segment = key;
+    }
+
+    /// The share of hits that credit goes by now.
+    fn share(&self) -> u64 {
+        let of_segment = self.shares.iter().find(|(key, _)| *key == self.segment);
+        of_segment.map_or(0, |(_, share)| share.share)
     }
 
     fn give(&self, shared: &mut Shared, credit: u64) {
         if credit != 0 {
+            if shared.crediting == Crediting::Smoothed {
+                // What was prepaid is used up first, or the credit would not raise G.
+                let _still_owed = self.account(shared).due();
+            }
             self.account(shared).credit(credit);
             shared.credited += credit;
         }
@@ -123,14 +140,18 @@ impl Side {
         shared.hits += u64::from(hit);
         match shared.crediting {
             Crediting::Smoothed => {
-                self.share = self.share.after(hit);
+                let segment = self.segment;
+                match self.shares.iter_mut().find(|(key, _)| *key == segment) {
+                    Some((_, share)) => *share = share.after(hit),
+                    None => self.shares.push((segment, HitShare::default().after(hit))),
+                }
                 let rest = PERIOD.saturating_sub(self.partial);
                 self.partial = self.partial.saturating_sub(PERIOD);
                 self.cpu_mark = cpu;
                 self.credit_time = time;
                 self.give(
                     shared,
-                    credit_for(self.share.share, rest, shared.window.speedup),
+                    credit_for(self.share(), rest, shared.window.speedup),
                 );
             }
             Crediting::Batches => {
@@ -153,8 +174,7 @@ impl Side {
             return;
         }
         self.meet(shared);
-        let idle = shared.window.speedup == 0 || self.share.share == 0;
-        if idle || shared.crediting == Crediting::Batches {
+        if shared.window.speedup == 0 || shared.crediting == Crediting::Batches {
             return;
         }
         if time.saturating_sub(self.credit_time) < CREDIT_GAP {
@@ -168,21 +188,26 @@ impl Side {
         let ahead = (PERIOD * PERIODS_AHEAD).saturating_sub(self.partial);
         let part = cpu.saturating_sub(mark).min(ahead);
         self.partial += part;
-        let credit = credit_for(self.share.share, part, shared.window.speedup);
+        let credit = credit_for(self.share(), part, shared.window.speedup);
         self.give(shared, credit);
     }
 
     /// How long to sleep now and what of the debt that stands for; nothing if too little is owed.
-    pub fn due(&mut self, shared: &Shared) -> Option<(u64, u64)> {
+    /// `foreseen` is where G will be once others are credited for what they have done.
+    pub fn due(&mut self, shared: &Shared, foreseen: u64) -> Option<(u64, u64)> {
         if shared.window.number == 0 {
             return None;
         }
         self.meet(shared);
         let due = self.account(shared).due();
+        let ahead = foreseen
+            .saturating_sub(shared.global.load(Relaxed))
+            .saturating_sub(self.prepaid.load(Relaxed));
+        let all = due + ahead;
         let mean = shared.oversleep.max(0) as u64;
-        (due > mean + SMALLEST_SLEEP).then(|| {
-            let part = due.min(SLICE);
-            (part - mean, part)
+        (all > mean + SMALLEST_SLEEP).then(|| {
+            let part = all.min(SLICE);
+            (part - mean, part.min(due))
         })
     }
 
@@ -202,6 +227,16 @@ impl Side {
             self.meet(shared);
         }
         (shared.global.load(Relaxed), shared.window.number)
+    }
+
+    /// Where l will be once the thread is credited for what it has done, at `cpu` on its clock.
+    pub fn foreseen(&self, shared: &Shared, cpu: u64) -> u64 {
+        let local = self.local.load(Relaxed);
+        if self.window != shared.window.number || self.cpu_mark == 0 {
+            return local;
+        }
+        let done = cpu.saturating_sub(self.cpu_mark).min(PERIOD);
+        local + credit_for(self.share(), done, shared.window.speedup)
     }
 
     /// After a wait that another thread ended.

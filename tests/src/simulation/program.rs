@@ -120,7 +120,7 @@ pub mod programs {
                 vec![Pop(0), work(1, b), Visit(0)],
             ],
             lines: 2,
-            queues: vec![16],
+            queues: vec![4],
             points: 1,
             cores: 2,
             ..Program::default()
@@ -133,12 +133,12 @@ pub mod programs {
         Program {
             name: "pipeline of three",
             threads: vec![
-                vec![work(0, 1.6), Push(0)],
-                vec![Pop(0), work(1, 2.4), Push(1)],
-                vec![Pop(1), work(2, 1.0), Visit(0)],
+                vec![work(0, 0.8), Push(0)],
+                vec![Pop(0), work(1, 1.2), Push(1)],
+                vec![Pop(1), work(2, 0.5), Visit(0)],
             ],
             lines: 3,
-            queues: vec![8, 8],
+            queues: vec![4, 4],
             points: 1,
             cores: 3,
             ..Program::default()
@@ -186,12 +186,12 @@ pub mod programs {
             .enumerate()
             .map(|(line, ms)| work(line, ms))
             .collect();
-        first.extend([Meet(0), work(6, 2.6), Meet(0), Visit(0)]);
+        first.extend([Meet(0), work(6, 2.6), Meet(1), Visit(0)]);
         Program {
             name: "many lines",
-            threads: vec![first, vec![Meet(0), work(7, 1.6), work(8, 0.6), Meet(0)]],
+            threads: vec![first, vec![Meet(0), work(7, 1.6), work(8, 0.6), Meet(1)]],
             lines: 9,
-            barriers: vec![2],
+            barriers: vec![2, 2],
             points: 1,
             cores: 2,
             ..Program::default()

@@ -55,9 +55,9 @@ mod tests {
         check(&programs::barrier(4.0, 3.2), 0, 0.1, 0.1);
         check(&programs::barrier(4.0, 3.2), 0, 0.8, 0.2);
         check(&programs::barrier(4.0, 3.2), 1, 0.8, 0.0);
-        check(&programs::pipeline(3.0, 2.0), 0, 0.2, 0.2);
-        check(&programs::pipeline(3.0, 2.0), 0, 0.8, 1.0 / 3.0);
-        check(&programs::pipeline(3.0, 2.0), 1, 0.8, 0.0);
+        check(&programs::pipeline(1.2, 0.8), 0, 0.2, 0.2);
+        check(&programs::pipeline(1.2, 0.8), 0, 0.8, 1.0 / 3.0);
+        check(&programs::pipeline(1.2, 0.8), 1, 0.8, 0.0);
         check(&programs::pipeline_of_three(), 1, 0.8, 1.0 / 3.0);
     }
 }
