@@ -9,24 +9,12 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 use coz_rs_tests::simulation::coverage::{Coverage, Place, cover};
 use coz_rs_tests::simulation::engine::USUAL;
-use coz_rs_tests::simulation::program::{Program, programs};
+use coz_rs_tests::simulation::program::{Program, all};
 use coz_rs_tests::simulation::race::{Ranking, Settled, coz, ours, top};
 
 /// Seconds that each scheme is followed for.
 const OUR_HORIZON: f64 = 120.0;
 const COZ_HORIZON: f64 = 1800.0;
-
-fn all() -> Vec<Program> {
-    vec![
-        programs::one_thread(),
-        programs::barrier(4.0, 3.2),
-        programs::pipeline(1.2, 0.8),
-        programs::pipeline_of_three(),
-        programs::lock(),
-        programs::sleep(),
-        programs::many_lines(),
-    ]
-}
 
 fn main() -> Result<()> {
     let (mut sessions, mut seconds) = (200, 25.0);

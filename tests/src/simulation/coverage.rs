@@ -11,6 +11,8 @@ use super::truth::gains;
 pub const SPEEDUPS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 /// Speedups that are tried first and so have levels of their own.
 pub const LEVELS: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
+/// What the mechanism itself may be off by.
+const NEARLY: f64 = 0.005;
 /// A line that gains less is null.
 const NULL: f64 = 0.005;
 
@@ -21,6 +23,8 @@ pub struct Coverage {
     pub pairs: u32,
     /// Of which the interval holds the truth.
     pub held: u32,
+    /// Of which the truth is within half a point of the interval.
+    pub held_nearly: u32,
     /// Sum of errors, prediction minus truth.
     pub bias: f64,
     /// Sum of absolute errors.
@@ -40,6 +44,7 @@ impl Coverage {
     pub fn add(&mut self, other: &Coverage) {
         self.pairs += other.pairs;
         self.held += other.held;
+        self.held_nearly += other.held_nearly;
         self.bias += other.bias;
         self.errors += other.errors;
         self.worst = self.worst.max(other.worst);
@@ -60,9 +65,10 @@ impl std::fmt::Display for Coverage {
         let mean = |sum: f64| 100.0 * sum / f64::from(self.pairs.max(1));
         write!(
             f,
-            "{:.1} % of {} held, error {:+.2} on average, {:.2} absolute, {:.1} at worst, intervals ±{:.2} points, {} of {} null lines flagged",
+            "{:.1} % of {} held ({:.1} % within half a point), error {:+.2} on average, {:.2} absolute, {:.1} at worst, intervals ±{:.2} points, {} of {} null lines flagged",
             100.0 * self.rate(),
             self.pairs,
+            100.0 * f64::from(self.held_nearly) / f64::from(self.pairs.max(1)),
             mean(self.bias),
             mean(self.errors),
             100.0 * self.worst,
@@ -122,6 +128,8 @@ pub fn cover(
                 });
                 coverage.pairs += 1;
                 coverage.held += u32::from((point.low..=point.high).contains(truth));
+                let nearly = point.low - NEARLY..=point.high + NEARLY;
+                coverage.held_nearly += u32::from(nearly.contains(truth));
                 coverage.bias += error;
                 coverage.errors += error.abs();
                 coverage.worst = coverage.worst.max(error.abs());

@@ -13,4 +13,5 @@ pub mod ledger;
 pub mod program;
 pub mod race;
 pub mod session;
+pub mod steady;
 pub mod truth;

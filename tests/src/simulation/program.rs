@@ -75,6 +75,20 @@ pub fn work(line: usize, ms: f64) -> Operation {
     }
 }
 
+/// All programs of [`programs`].
+#[must_use]
+pub fn all() -> Vec<Program> {
+    vec![
+        programs::one_thread(),
+        programs::barrier(4.0, 3.2),
+        programs::pipeline(1.2, 0.8),
+        programs::pipeline_of_three(),
+        programs::lock(),
+        programs::sleep(),
+        programs::many_lines(),
+    ]
+}
+
 /// The programs that the tests and the race use.
 pub mod programs {
     use super::Operation::{Lock, Meet, Pop, Push, Sleep, Unlock, Visit};
