@@ -126,6 +126,13 @@ pub struct RunArguments {
     #[arg(long)]
     pub no_follow: bool,
 
+    /// Pause no thread for longer than this at a stretch, for instance 50ms.
+    ///
+    /// For programs with a watchdog or short time-outs of their own. Windows in which threads would
+    /// have had to pause for longer are not measured, so large virtual speedups may be missing.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub max_pause: Option<Duration>,
+
     /// Add to the profile even if it is of another program.
     ///
     /// For a program that was rebuilt, or that is called in several ways.
@@ -387,6 +394,7 @@ impl RunArguments {
             },
             no_follow: self.no_follow,
             force: self.force,
+            max_pause: self.max_pause,
         }
     }
 }

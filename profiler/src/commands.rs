@@ -84,6 +84,7 @@ fn report(finished: &Finished) {
     let analysis = analyse(&finished.records);
     let text = text::summary(&analysis, &style(std::io::stderr(), ColourChoice::Auto));
     eprintln!("\n{}", text.trim_end());
+    eprintln!("coz-rs: {}", finished.cost);
     if finished.unwritten.is_none() {
         eprintln!(
             "coz-rs: wrote {}; see all of it with `{}`",

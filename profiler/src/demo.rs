@@ -106,6 +106,7 @@ fn options(
         repeat: None,
         sampler: None,
         no_follow: false,
+        max_pause: None,
         force: true,
     }
 }

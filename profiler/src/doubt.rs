@@ -48,6 +48,18 @@ pub enum Doubt {
         /// Why.
         cause: &'static str,
     },
+    /// Somebody traces a process, so its samples cannot come by SIGTRAP.
+    Traced {
+        /// The process.
+        pid: u32,
+        /// Who traces it.
+        tracer: u32,
+    },
+    /// Libraries call past our hooks.
+    DeepBinding {
+        /// How many were loaded like that.
+        count: u32,
+    },
     /// More progress points than there is room for.
     TooManyPoints {
         /// How many found none.
@@ -116,6 +128,8 @@ impl Doubt {
             Doubt::CutStacks { .. } => "cut-stacks",
             Doubt::LostSamples { .. } => "lost-samples",
             Doubt::RuntimeStopped { .. } => "runtime-stopped",
+            Doubt::Traced { .. } => "traced",
+            Doubt::DeepBinding { .. } => "deep-binding",
             Doubt::TooManyPoints { .. } => "too-many-points",
             Doubt::TooManyThreads { .. } => "too-many-threads",
             Doubt::TooMuchCode { .. } => "too-much-code",
@@ -184,6 +198,16 @@ impl fmt::Display for Doubt {
                 f,
                 "Profiling of process {pid} stopped early ({cause}); what was measured before \
                  counts."
+            ),
+            Doubt::Traced { pid, tracer } => write!(
+                f,
+                "Process {tracer} (a debugger or strace) traces process {pid}, which is sampled by \
+                 timer or not at all meanwhile; profile it without."
+            ),
+            Doubt::DeepBinding { count } => write!(
+                f,
+                "{count} libraries were loaded with RTLD_DEEPBIND, so threads that wait in them \
+                 seem to work and lines may look too large; load them without that flag."
             ),
             Doubt::TooManyPoints { lost } => write!(
                 f,

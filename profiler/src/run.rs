@@ -13,7 +13,7 @@ use rand::RngExt as _;
 use crate::clock::now;
 use crate::commands::in_one_sentence;
 use crate::controller::{
-    Controller, End, Knowledge, Learned, Plan, Session, Slowdowns, StatusLine, WholeRun,
+    Controller, Cost, End, Knowledge, Learned, Plan, Session, Slowdowns, StatusLine, WholeRun,
 };
 use crate::doctor::{Finding, examine_after};
 use crate::doubt::{Doubt, NothingLearned};
@@ -69,6 +69,8 @@ pub struct Options {
     pub no_follow: bool,
     /// Append to a profile of another program.
     pub force: bool,
+    /// The longest pause of a thread at a stretch.
+    pub max_pause: Option<Duration>,
 }
 
 /// How it went.
@@ -86,6 +88,8 @@ pub struct Finished {
     pub unwritten: Option<String>,
     /// Why nothing was learned.
     pub nothing: Option<NothingLearned>,
+    /// What the profiling cost.
+    pub cost: Cost,
     /// What is wrong with the program or the limits, if nothing was learned.
     pub diagnosis: Vec<Finding>,
     /// What the user should know besides, one sentence each.
@@ -135,6 +139,7 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
             fixed_lines: options.fixed_lines.clone(),
             warm_up: options.warm_up,
             window: pacing::SHORTEST,
+            max_pause: options.max_pause.map_or(0, nanoseconds),
             until: options
                 .time
                 .map(|time| begin.saturating_add(nanoseconds(time))),
@@ -399,6 +404,7 @@ fn conclude(
     });
     Finished {
         status,
+        cost: session.learned.cost(),
         diagnosis,
         unwritten: session.log.failure().map(ToString::to_string),
         nothing,

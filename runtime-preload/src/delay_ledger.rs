@@ -74,6 +74,13 @@ impl Account<'_> {
         }
     }
 
+    /// Lets the thread off `due` ns that it owes and will not pay.
+    pub fn forgive(&self, due: u64) {
+        let local = self.local.load(Relaxed).saturating_add(due);
+        self.local
+            .store(local.min(self.global.load(Relaxed)), Relaxed);
+    }
+
     /// Excuses the thread from what G grew since `from`, when it blocked. Returns how much.
     pub fn excuse(&self, from: u64) -> u64 {
         self.excuse_part(self.global.load(Relaxed).saturating_sub(from))

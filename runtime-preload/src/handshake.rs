@@ -16,6 +16,8 @@ pub mod sampler {
     pub const SIGTRAP: u32 = 1;
     /// A CPU-time timer a thread.
     pub const TIMER: u32 = 2;
+    /// As [`TIMER`], by a signal that debuggers pass on without stopping.
+    pub const QUIET_TIMER: u32 = 4;
     /// None: hooks and progress points only.
     pub const NONE: u32 = 3;
 }

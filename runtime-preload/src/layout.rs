@@ -78,6 +78,13 @@ pub struct Header {
     pub threads_lost: AtomicU32,
     /// Number of [`ThreadSlot`]s ever used: slots at and beyond it are untouched.
     pub threads_high: AtomicU32,
+    /// The longest pause that a thread may take at a stretch, ns; 0: as long as it owes.
+    pub max_pause: AtomicU64,
+    /// When the program began to replace itself by exec and the perf event was switched off for
+    /// that, ns; 0: it did not.
+    pub replacing: AtomicU64,
+    /// Libraries loaded with RTLD_DEEPBIND.
+    pub deep_bindings: AtomicU32,
 }
 
 /// Codes in [`Header::fault`].
@@ -114,6 +121,8 @@ pub struct GlobalLedger {
     pub paused: AtomicU64,
     /// Number of sleeps.
     pub sleeps: AtomicU64,
+    /// Pauses owed and not paid because of [`Header::max_pause`], ns.
+    pub forgiven: AtomicU64,
     /// Running mean of oversleep, ns: of the process, as threads may be too short-lived for one.
     pub oversleep: AtomicI64,
 }
@@ -239,6 +248,9 @@ pub struct ThreadSlot {
     pub excused: AtomicU64,
     /// Length of the present run of equal samples, shifted left by one; bit 0: they are hits.
     pub run: AtomicU64,
+    /// The pause not won back yet by running, ns, and when its last sleep ended
+    /// (see [`crate::pause_bound`]).
+    pub stretch: [AtomicU64; 2],
     /// Which entry of the table of thread kinds holds the prior of its hit share, plus 1.
     pub kind: AtomicU64,
     /// In crowded windows, the last look at how the thread spends its time: when, ns of

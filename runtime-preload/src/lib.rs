@@ -13,6 +13,7 @@ pub mod delay_ledger;
 pub mod handshake;
 pub mod hit_share;
 pub mod layout;
+pub mod pause_bound;
 #[cfg(coz_rs_preload)]
 mod preload;
 pub mod stack_walk;

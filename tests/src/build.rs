@@ -9,6 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -99,6 +100,7 @@ pub fn program(name: &str, compiler: Compiler) -> Result<PathBuf> {
         compiler,
         fs::read(root().join("progress-points/include/coz.h")).ok(),
         fs::read(root().join("tests/programs/hooks/ledger.h")).ok(),
+        fs::read(root().join("tests/programs/survival/busy.h")).ok(),
     )
         .hash(&mut hasher);
     fs::create_dir_all(output())?;
@@ -107,7 +109,10 @@ pub fn program(name: &str, compiler: Compiler) -> Result<PathBuf> {
     if built.exists() {
         return Ok(built);
     }
-    let partial = output().join(format!("{stem}-{}.partial", std::process::id()));
+    // Tests of one process may build the same program at once.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Relaxed);
+    let partial = output().join(format!("{stem}-{}-{number}.partial", std::process::id()));
     let mut command = match compiler {
         Compiler::Cargo(binary) => bail!("{binary} is built by cargo"),
         Compiler::C(words) => {

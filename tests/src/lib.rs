@@ -2,8 +2,10 @@
 //! profiler, the truth suite, and the simulator.
 
 pub mod build;
+pub mod hostile;
 pub mod random;
 pub mod run;
 pub mod simulation;
 pub mod stories;
+pub mod survival;
 pub mod truth;

@@ -119,6 +119,7 @@ pub fn summary(analysis: &Analysis, style: &Style) -> String {
             text.push_str(&lines(point, &names, style));
         }
     }
+    text.push_str(&doubts(analysis, style));
     text
 }
 

@@ -10,7 +10,7 @@ use crate::doubt::Doubt;
 use crate::experiments::choice::{Candidate, LEVELS, Order, STEP};
 use crate::experiments::in_flight::Integral;
 use crate::experiments::observation::Observation;
-use crate::experiments::window::{LATENCY_NAP, LEAD_IN, Measured, Meter, Step, Terms};
+use crate::experiments::window::{LATENCY_NAP, LEAD_IN, Measured, Meter, Step, Terms, Void};
 use crate::line_tally::LineNumber;
 use crate::run::PERIOD;
 use crate::symbols::LineId;
@@ -37,6 +37,8 @@ pub(super) struct Block {
     /// What else happened to the machine in each measured window.
     waited: Vec<Waited>,
     meter: Option<Meter>,
+    /// What `--max-pause` had forgiven when the window was put in force, ns.
+    forgiven: u64,
     wait: ProcessorWait,
     /// All threads are slowed down in place of a line sped up.
     slows: bool,
@@ -53,6 +55,14 @@ fn short_latency(name: &str, arrivals: u64, in_flight: Integral) -> Option<Doubt
     short.then(|| Doubt::ShortLatency {
         name: name.to_owned(),
     })
+}
+
+/// Whether `--max-pause` let threads off too much of what they owed: the window then looks faster
+/// than the line would make the program. A fiftieth is within the noise.
+fn is_bounded(target: &Target, before: u64, measured: &Measured) -> bool {
+    let forgiven = target.region.forgiven().saturating_sub(before);
+    let owed = measured.wall.saturating_sub(measured.duration);
+    forgiven > owed / 50
 }
 
 /// Lets a target run without pauses and without bookkeeping.
@@ -151,6 +161,7 @@ impl Controller<'_> {
             measured: Vec::new(),
             waited: Vec::new(),
             meter: None,
+            forgiven: 0,
             wait: ProcessorWait::default(),
             slows,
             slowing: None,
@@ -263,6 +274,7 @@ impl Controller<'_> {
         block.wait = ProcessorWait::read(target.pid);
         let slows = at_speedup == Some(&true) && block.slows;
         block.slowing = slows.then(|| Slowing { since: now() });
+        block.forgiven = target.region.forgiven();
         block.meter = Some(Meter::new(block.terms.clone(), block.observe(target)));
         block.step(LEAD_IN)
     }
@@ -308,6 +320,9 @@ impl Controller<'_> {
                 if target.has_ended() {
                     self.look_around();
                     return self.next_experiment();
+                }
+                if is_bounded(target, block.forgiven, &measured) {
+                    return self.after_void(Void::Bounded);
                 }
                 self.void_in_a_row = 0;
                 if target.crowd.end(target.pid) {

@@ -3,6 +3,7 @@
 
 mod attribution;
 mod block;
+mod cost;
 mod knowledge;
 mod outcome;
 mod slowdown;
@@ -32,6 +33,7 @@ use attribution::Attribution;
 use block::Block;
 use whole_run::Whole;
 
+pub use cost::Cost;
 pub use knowledge::Knowledge;
 pub use outcome::{End, Learned};
 pub use slowdown::Slowdowns;
@@ -51,6 +53,8 @@ pub struct Plan {
     pub window: u64,
     /// When experiments end, ns of `CLOCK_MONOTONIC`.
     pub until: Option<u64>,
+    /// The longest pause of a thread at a stretch, ns; 0: no bound.
+    pub max_pause: u64,
 }
 
 /// What lasts from one run of the program to the next.
@@ -249,6 +253,10 @@ impl<'a> Controller<'a> {
     fn look_around(&mut self) {
         let session = &mut *self.session;
         for target in &mut self.targets {
+            if let Some(tracer) = target.mind_tracer() {
+                let pid = target.pid;
+                session.doubts.insert(Doubt::Traced { pid, tracer });
+            }
             self.attribution
                 .look_at(target, &mut session.tally, &mut session.doubts);
         }
@@ -270,6 +278,7 @@ impl<'a> Controller<'a> {
 
     fn adopt(&mut self, target: Target) {
         self.first_target.get_or_insert_with(now);
+        target.region.set_max_pause(self.session.plan.max_pause);
         self.session
             .learned
             .note_target(&target, &mut self.session.doubts);

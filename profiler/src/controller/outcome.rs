@@ -8,10 +8,11 @@ use coz_rs_runtime_preload::layout::fault;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
-use super::{Controller, RunMeasured};
+use super::{Controller, Cost, RunMeasured};
 use crate::clock::now;
 use crate::doubt::{Doubt, NothingLearned};
 use crate::experiments::window::Void;
+use crate::launch::tracer::tracer_of;
 use crate::targets::shared_region::PointKind;
 use crate::targets::target::{Sampler, Target};
 
@@ -45,6 +46,7 @@ pub struct Learned {
     /// Lines that the user named and that do not exist.
     missing_lines: BTreeSet<String>,
     exclude_kernel: bool,
+    cost: Cost,
 }
 
 fn cause(void: Void) -> &'static str {
@@ -53,6 +55,7 @@ fn cause(void: Void) -> &'static str {
         Void::Idle => "the program was idle",
         Void::Stalled => "the profiler or the machine was stopped meanwhile",
         Void::Blurred => "visits could not be timed precisely on this busy machine",
+        Void::Bounded => "--max-pause kept threads from the pauses that they owed",
     }
 }
 
@@ -70,6 +73,12 @@ impl Learned {
     #[must_use]
     pub fn experiments(&self) -> u64 {
         self.experiments
+    }
+
+    /// What the profiling cost.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.cost
     }
 
     /// Lines that the user named and that do not exist, as sentences.
@@ -92,6 +101,10 @@ impl Learned {
 
     pub(super) fn note_target(&mut self, target: &Target, doubts: &mut BTreeSet<Doubt>) {
         self.targets += 1;
+        if let Some(tracer) = tracer_of(target.pid).filter(|_| target.sampler != Sampler::Sigtrap) {
+            let pid = target.pid;
+            doubts.insert(Doubt::Traced { pid, tracer });
+        }
         if target.perf_errno != 0 && target.sampler == Sampler::Timer {
             let error = std::io::Error::from_raw_os_error(target.perf_errno);
             doubts.insert(Doubt::TimerSampler {
@@ -102,8 +115,14 @@ impl Learned {
 
     /// Takes in what a target leaves behind.
     pub(super) fn note_end(&mut self, target: &Target, doubts: &mut BTreeSet<Doubt>) {
-        self.samples += target.region.ledgers().samples;
-        self.cut += target.region.cut_samples();
+        let ledgers = target.region.ledgers();
+        self.samples = self.samples.saturating_add(ledgers.samples);
+        self.cut = self.cut.saturating_add(target.region.cut_samples());
+        self.cost.paused = self.cost.paused.saturating_add(ledgers.g);
+        let count = target.region.deep_bindings();
+        if count > 0 {
+            doubts.insert(Doubt::DeepBinding { count });
+        }
         let mut visited = false;
         for (index, point) in target.points.iter().enumerate() {
             let visits = target.region.visits(index);
@@ -260,6 +279,7 @@ impl Controller<'_> {
         let session = &mut *self.session;
         session.learned.note_run_end();
         session.learned.milliseconds += ran / 1_000_000;
+        session.learned.cost.ran += ran;
         let (read, lost) = self.attribution.totals();
         let percent = percent(lost, read + lost);
         if percent >= 2 {
@@ -268,10 +288,7 @@ impl Controller<'_> {
         if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {
             let used =
                 usage.user_time().num_milliseconds() + usage.system_time().num_milliseconds();
-            log::info!(
-                "coz-rs itself has used {used} ms of CPU time in {} ms",
-                ran / 1_000_000
-            );
+            session.learned.cost.own = used.max(0).cast_unsigned() * 1_000_000;
         }
         let mut records = session.tally.records(true);
         records.push(Record::Runtime { time: ran });

@@ -100,6 +100,8 @@ pub enum Void {
     Stalled,
     /// Visits were seen, but never precisely enough.
     Blurred,
+    /// Threads were let off pauses that they owed.
+    Bounded,
 }
 
 /// One measured window.

@@ -26,6 +26,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use super::shared_region::SharedRegion;
 use super::target::{Sampler, Target};
 use crate::launch::program::pidfd;
+use crate::launch::tracer::tracer_of;
 
 /// What every target is told.
 #[derive(Debug, Clone, Copy)]
@@ -187,7 +188,8 @@ fn greet(peer: &OwnedFd, terms: Terms) -> anyhow::Result<Target> {
         "its region has {size} bytes"
     );
     let (region, memory) = SharedRegion::create(terms.period)?;
-    send(peer, &welcome(terms), memory.as_raw_fd())?;
+    let is_traced = tracer_of(pid).is_some();
+    send(peer, &welcome(terms, is_traced), memory.as_raw_fd())?;
     drop(memory);
     let (ready, event) = receive::<{ size_of::<Ready>() }>(peer)?;
     anyhow::ensure!(u64_at(&ready, 0) == MAGIC, "it speaks another version");
@@ -200,8 +202,11 @@ fn greet(peer: &OwnedFd, terms: Terms) -> anyhow::Result<Target> {
     Ok(Target::new(pid, end, region, sampler, perf_errno, event))
 }
 
-fn welcome(terms: Terms) -> [u8; size_of::<Welcome>()] {
+/// What a target is told. One that a debugger or strace traces is sampled by timer: its tracer
+/// would stop at every SIGTRAP.
+fn welcome(terms: Terms, is_traced: bool) -> [u8; size_of::<Welcome>()] {
     let wanted = match terms.sampler {
+        Sampler::Sigtrap | Sampler::Timer if is_traced => sampler::QUIET_TIMER,
         Sampler::Sigtrap => sampler::SIGTRAP,
         Sampler::Timer => sampler::TIMER,
         Sampler::None => sampler::NONE,

@@ -5,3 +5,4 @@ pub mod greeting_server;
 pub mod processor_wait;
 pub mod shared_region;
 pub mod target;
+mod tracing;

@@ -266,6 +266,35 @@ impl SharedRegion {
             .store(u32::from(active), Relaxed);
     }
 
+    /// Bounds the pauses of each thread, ns; 0: no bound.
+    pub fn set_max_pause(&self, bound: u64) {
+        self.region().header.max_pause.store(bound, Relaxed);
+    }
+
+    /// Pauses that were owed and not paid because of the bound, ns, all threads together.
+    #[must_use]
+    pub fn forgiven(&self) -> u64 {
+        self.region().global.forgiven.load(Relaxed)
+    }
+
+    /// Whether an exec that began this long before `time` has not replaced the program: it failed,
+    /// and the sampling that it had stopped is to go on. Says so once.
+    pub fn exec_failed(&self, time: u64, patience: u64) -> bool {
+        let replacing = &self.region().header.replacing;
+        let began = replacing.load(Relaxed);
+        let failed = began != 0 && time.saturating_sub(began) > patience;
+        if failed {
+            replacing.store(0, Relaxed);
+        }
+        failed
+    }
+
+    /// Libraries that were loaded so that they do not see our hooks.
+    #[must_use]
+    pub fn deep_bindings(&self) -> u32 {
+        self.region().header.deep_bindings.load(Relaxed)
+    }
+
     /// Windows count until then.
     pub fn set_deadline(&self, deadline: u64) {
         self.region().header.deadline.store(deadline, Relaxed);

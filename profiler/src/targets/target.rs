@@ -9,7 +9,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::crowd::Crowd;
 use super::shared_region::{PointKind, SharedRegion};
+use super::tracing::{self, Tracing};
+use crate::clock::now;
 use crate::symbols::Symbols;
+
+/// An exec that takes longer than this has failed, ns.
+const EXEC_PATIENCE: u64 = 100_000_000;
 
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
 
@@ -70,7 +75,8 @@ pub struct Target {
     pub crowd: Crowd,
     end: OwnedFd,
     /// Sampling ends when the last descriptor of the event is closed.
-    _event: Option<OwnedFd>,
+    event: Option<OwnedFd>,
+    tracing: Tracing,
 }
 
 impl Target {
@@ -97,7 +103,8 @@ impl Target {
             modules_seen: None,
             crowd: Crowd::new(pid),
             end,
-            _event: event,
+            event,
+            tracing: Tracing::default(),
         }
     }
 
@@ -112,6 +119,15 @@ impl Target {
     #[must_use]
     pub fn end(&self) -> BorrowedFd<'_> {
         self.end.as_fd()
+    }
+
+    /// Stops sampling while a debugger traces the process; the tracer, when one has just come.
+    pub fn mind_tracer(&mut self) -> Option<u32> {
+        let event = self.event.as_ref()?;
+        if self.region.exec_failed(now(), EXEC_PATIENCE) {
+            tracing::enable(event);
+        }
+        self.tracing.look(self.pid, event)
     }
 
     /// Learns of progress points visited for the first time; whether there were any.

@@ -3,6 +3,7 @@
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use super::hooks::signals;
 use super::real_functions::{resolve_all, variable};
 use super::{greeting, perf_event, process_copies, shared, threads, timer_sampler};
 use crate::handshake::{MAGIC, Ready, SOCKET_ENV, Welcome, sampler};
@@ -60,6 +61,8 @@ fn start(environment: *mut *mut c_char) {
         unsafe { super::environment::leave(environment) };
     }
     let (ready, event) = start_sampler(&welcome);
+    // Whoever started us may have blocked it.
+    signals::unblock_sampler();
     greeting.finish(ready, event);
 }
 
@@ -81,8 +84,9 @@ pub fn start_sampler(welcome: &Welcome) -> (Ready, Option<i32>) {
             Err(errno) => ready.perf_errno = errno as u32,
         }
     }
-    let timer = welcome.sampler == sampler::TIMER || welcome.fall_back != 0;
-    if timer && timer_sampler::start(welcome.period).is_ok() {
+    let quiet = welcome.sampler == sampler::QUIET_TIMER;
+    let timer = quiet || welcome.sampler == sampler::TIMER || welcome.fall_back != 0;
+    if timer && timer_sampler::start(welcome.period, quiet).is_ok() {
         ready.sampler = sampler::TIMER;
         timer_sampler::start_thread(super::thread_local::thread());
     }

@@ -6,6 +6,7 @@
 
 mod coz_abi;
 mod descriptors;
+mod elf_lookup;
 mod entry;
 mod environment;
 mod greeting;
@@ -13,6 +14,7 @@ mod hooks;
 mod latency;
 mod perf_event;
 mod process_copies;
+mod program_trap;
 mod real_functions;
 mod run_queue;
 mod sample_handler;

@@ -3,10 +3,13 @@
 //! perf_event_open(2). The event counts task-clock; its descriptor goes to the controller, so the
 //! program keeps none. Threads made later inherit the event, forked and exec'd processes do not.
 
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::sample_handler::{drop_own_sample, interrupted_registers, take_sample};
-use super::syscalls::{kill_self, syscall6};
+use super::program_trap;
+use super::sample_handler::{
+    drop_own_sample, interrupted_mask, interrupted_registers, take_sample,
+};
+use super::syscalls::syscall6;
 
 const TYPE_SOFTWARE: u32 = 1;
 const COUNT_TASK_CLOCK: u64 = 1;
@@ -40,9 +43,6 @@ struct Attributes {
 
 const _: () = assert!(size_of::<Attributes>() == 128);
 
-/// The program's own SIGTRAP action, called for traps that are not ours: handler and flags.
-static PROGRAM_HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
-static PROGRAM_FLAGS: AtomicUsize = AtomicUsize::new(0);
 /// Whether SIGTRAP is ours.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -69,7 +69,7 @@ pub fn start(period: u64, exclude_kernel: bool) -> Result<i32, i32> {
             return Err(errno);
         }
     };
-    remember_program_action(&old);
+    program_trap::remember(&old);
     RUNNING.store(true, Relaxed);
     Ok(event)
 }
@@ -141,38 +141,13 @@ pub fn install(signal: i32, handler: Handler) -> Result<libc::sigaction, i32> {
     Ok(old)
 }
 
-fn remember_program_action(action: &libc::sigaction) {
-    PROGRAM_FLAGS.store(action.sa_flags as u32 as usize, Relaxed);
-    PROGRAM_HANDLER.store(action.sa_sigaction, Relaxed);
-}
-
-/// The program changes or asks for its SIGTRAP action, while ours stays installed.
-///
-/// # Safety
-/// The pointers are null or valid, as sigaction(2) demands.
-pub unsafe fn program_action(new: *const libc::sigaction, old: *mut libc::sigaction) {
-    let handler = PROGRAM_HANDLER.load(Relaxed);
-    let flags = PROGRAM_FLAGS.load(Relaxed) as u32 as i32;
-    // SAFETY: null or valid, the caller's promise.
-    let new = unsafe { new.as_ref() }.copied();
-    if !old.is_null() {
-        // SAFETY: all-zero is a valid sigaction.
-        let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
-        action.sa_sigaction = handler;
-        action.sa_flags = flags;
-        // SAFETY: valid, the caller's promise.
-        unsafe { old.write(action) };
-    }
-    if let Some(new) = new {
-        remember_program_action(&new);
-    }
-}
-
 extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo.
     let code = unsafe { (*info).si_code };
     if code != TRAP_PERF {
-        pass_on(signal, info, context);
+        // SAFETY: the handler's own third argument.
+        let mask = unsafe { interrupted_mask(context) };
+        program_trap::pass_on(signal, info, context, code, mask);
         return;
     }
     let at = info.cast::<u8>().wrapping_add(PERF_FLAGS_AT).cast::<u32>();
@@ -185,27 +160,4 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     // SAFETY: the handler's own third argument.
     let registers = unsafe { interrupted_registers(context) };
     take_sample(registers, 1);
-}
-
-/// A SIGTRAP that is not ours goes to the program's action.
-fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let handler = PROGRAM_HANDLER.load(Relaxed);
-    match handler {
-        libc::SIG_IGN => {}
-        libc::SIG_DFL => {
-            // SAFETY: all-zero is a valid sigaction and means SIG_DFL.
-            let action: libc::sigaction = unsafe { core::mem::zeroed() };
-            let set = super::real_functions::sigaction();
-            // SAFETY: a valid action; the old one is not wanted.
-            unsafe { set(signal, &action, core::ptr::null_mut()) };
-            // Blocked until this handler returns; then it ends the process as without us.
-            kill_self(signal);
-        }
-        _ => {
-            // SAFETY: the program registered this address as its handler; extra arguments are
-            // ignored by a handler without SA_SIGINFO.
-            let handler: Handler = unsafe { core::mem::transmute(handler) };
-            handler(signal, info, context);
-        }
-    }
 }

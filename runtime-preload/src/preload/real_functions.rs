@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
+use super::elf_lookup::{self, Found};
 use super::shared;
 use super::threads::Routine;
 use crate::layout::fault;
@@ -19,6 +20,7 @@ type Once = Option<extern "C" fn()>;
 type Signals = *const libc::sigset_t;
 type Polled = *mut libc::pollfd;
 type Set = *mut libc::fd_set;
+type Words = *const *const c_char;
 
 macro_rules! real_functions {
     ($($name:ident $version:literal ($($word:ident: $argument:ty),*) -> $result:ty;)*) => {
@@ -163,6 +165,16 @@ real_functions! {
     epoll_pwait2 "" (a: c_int, b: *mut libc::epoll_event, c: c_int, d: Time, e: Signals) -> c_int;
     _Fork "" () -> libc::pid_t;
     prctl "" (a: c_int, b: c_ulong, c: c_ulong, d: c_ulong, e: c_ulong) -> c_int;
+    dlopen "" (a: *const c_char, b: c_int) -> *mut c_void;
+    execve "" (a: *const c_char, b: Words, c: Words) -> c_int;
+    execv "" (a: *const c_char, b: Words) -> c_int;
+    execvp "" (a: *const c_char, b: Words) -> c_int;
+    execvpe "" (a: *const c_char, b: Words, c: Words) -> c_int;
+    execl "" (a: *const c_char, b: *const c_char) -> c_int;
+    execlp "" (a: *const c_char, b: *const c_char) -> c_int;
+    execle "" (a: *const c_char, b: *const c_char) -> c_int;
+    fexecve "" (a: c_int, b: Words, c: Words) -> c_int;
+    execveat "" (a: c_int, b: *const c_char, c: Words, d: Words, e: c_int) -> c_int;
     sigaction "" (a: c_int, b: *const libc::sigaction, c: *mut libc::sigaction) -> c_int;
     signal "" (a: c_int, b: libc::sighandler_t) -> libc::sighandler_t;
     sigprocmask "" (a: c_int, b: *const libc::sigset_t, c: *mut libc::sigset_t) -> c_int;
@@ -182,19 +194,37 @@ fn resolve(pointer: &AtomicPtr<c_void>, stub: *mut c_void, name: &str, version: 
         return;
     }
     let mut found = core::ptr::null_mut();
-    if !version.is_empty() {
+    let ask = match elf_lookup::next(name.as_bytes(), version.as_bytes()) {
+        Found::Function(function) => {
+            found = function.cast_mut().cast();
+            false
+        }
+        // Another version is better than none, as for dlsym below.
+        Found::Nothing => match elf_lookup::next(name.as_bytes(), b"") {
+            Found::Function(function) => {
+                found = function.cast_mut().cast();
+                false
+            }
+            Found::Nothing => false,
+            Found::Indirect | Found::Lost => true,
+        },
+        Found::Indirect | Found::Lost => true,
+    };
+    if ask && !version.is_empty() {
         // SAFETY: both strings end in NUL (the macro and the table see to it).
         found = unsafe { dlvsym(NEXT, name.as_ptr().cast(), version.as_ptr().cast()) };
     }
-    if found.is_null() {
+    if ask && found.is_null() {
         // SAFETY: the name ends in NUL.
         found = unsafe { dlsym(NEXT, name.as_ptr().cast()) };
     }
     if found.is_null() {
         // This libc does not have it; the program did not get it from there either. Its next
         // dlerror(3) shall not tell of our look-up.
-        // SAFETY: no argument.
-        unsafe { dlerror() };
+        if ask {
+            // SAFETY: no argument.
+            unsafe { dlerror() };
+        }
         found = missing as *const () as *mut c_void;
     }
     pointer.store(found, Relaxed);

@@ -199,3 +199,15 @@ pub unsafe fn interrupted_registers(context: *const libc::c_void) -> Registers {
         rbp: registers[libc::REG_RBP as usize] as u64,
     }
 }
+
+/// The signals (1 to 64) that the interrupted code had blocked.
+///
+/// # Safety
+/// `context` is the third argument of a `SA_SIGINFO` handler.
+pub unsafe fn interrupted_mask(context: *const libc::c_void) -> u64 {
+    let context = context.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid ucontext to the handler (the caller's promise).
+    let mask = unsafe { &raw const (*context).uc_sigmask };
+    // SAFETY: the kernel's part of a signal set is its first 8 bytes.
+    unsafe { mask.cast::<u64>().read_unaligned() }
+}

@@ -138,6 +138,27 @@ fn set_timer_slack(slack: u64) {
     unsafe { syscall4(libc::SYS_prctl, libc::PR_SET_TIMERSLACK as u64, slack, 0, 0) };
 }
 
+/// Sets the calling thread's mask of signals 1 to 64.
+pub fn set_signal_mask(mask: u64) {
+    change_signal_mask(libc::SIG_SETMASK, mask);
+}
+
+/// Changes the calling thread's mask of signals 1 to 64; what it was.
+pub fn change_signal_mask(how: i32, mask: u64) -> u64 {
+    let mut old = 0u64;
+    // SAFETY: both masks are 8 bytes, the size that is named.
+    unsafe {
+        syscall4(
+            libc::SYS_rt_sigprocmask,
+            how as u64,
+            &raw const mask as u64,
+            &raw mut old as u64,
+            8,
+        )
+    };
+    old
+}
+
 /// Sends a signal to the calling thread.
 pub fn kill_self(signal: i32) {
     // SAFETY: getpid takes nothing and cannot fail.

@@ -15,6 +15,7 @@ use super::{latency, process_copies, shared, thread_kinds};
 use crate::delay_ledger::{Account, credit_for};
 use crate::hit_share::HitShare;
 use crate::layout::{Plan, Region, ThreadSlot};
+use crate::pause_bound::Stretch;
 
 /// The longest stretch of one sleep: after it the window is looked at again.
 pub(super) const SLICE: u64 = 10_000_000;
@@ -289,6 +290,8 @@ impl Entered {
             let header = &self.region.header;
             let begin = now();
             if begin >= header.deadline.load(Relaxed) {
+                // The controller is gone, or was late, which voids its window: no more hooks.
+                header.active.store(0, Relaxed);
                 self.account().settle();
                 return;
             }
@@ -296,7 +299,13 @@ impl Entered {
             if over || header.active.load(Relaxed) == 0 {
                 return;
             }
-            let part = due.min(SLICE);
+            let stretch = self.stretch();
+            let allowed = stretch.allowance(header.max_pause.load(Relaxed), begin);
+            if allowed <= mean + SMALLEST_SLEEP {
+                self.forgive(due);
+                return;
+            }
+            let part = due.min(SLICE).min(allowed);
             let wanted = part - mean;
             SLEEPING.fetch_add(1, AcqRel);
             let slept = sleep_until(begin + wanted).saturating_sub(begin);
@@ -308,11 +317,28 @@ impl Entered {
                 .oversleep
                 .store(old + (excess - old) / 8, Relaxed);
             self.account().paid(part, slept);
+            let stretch = stretch.after_sleep(begin, begin + slept);
+            self.slot.stretch[0].store(stretch.paused, Relaxed);
+            self.slot.stretch[1].store(stretch.ended, Relaxed);
             add(&self.slot.paused, slept);
             self.region.global.paused.fetch_add(slept, Relaxed);
             self.region.global.sleeps.fetch_add(1, Relaxed);
             due = self.account().due();
         }
+    }
+
+    /// The pause that this thread has not won back yet.
+    fn stretch(&self) -> Stretch {
+        Stretch {
+            paused: self.slot.stretch[0].load(Relaxed),
+            ended: self.slot.stretch[1].load(Relaxed),
+        }
+    }
+
+    /// Lets the thread off what it may not pay any more.
+    fn forgive(&self, due: u64) {
+        self.account().forgive(due);
+        self.region.global.forgiven.fetch_add(due, Relaxed);
     }
 
     /// Before anything that may wake another thread: credit, then pay.

@@ -35,7 +35,11 @@ pub struct ThreadLocal {
     pub caller: AtomicU64,
     /// 1 while a pause keeps the processor busy: samples taken then are ours.
     pub occupying: AtomicU64,
-    reserved: [AtomicU64; 2],
+    /// 1: the program has blocked the sampler's signal, as far as it knows.
+    pub blocks: AtomicU32,
+    /// 1: such a signal of the program's own came meanwhile.
+    pub pending: AtomicU32,
+    reserved: [AtomicU64; 1],
 }
 
 const _: () = assert!(size_of::<ThreadLocal>() == 128);

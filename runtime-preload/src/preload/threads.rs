@@ -7,6 +7,7 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
+use super::hooks::signals;
 use super::syscalls::{thread_cpu, thread_id};
 use super::thread_local::{ThreadLocal, thread};
 use super::{shared, thread_kinds, thread_ledger, timer_sampler};
@@ -85,6 +86,8 @@ fn reset(region: &'static Region, slot: &ThreadSlot) {
         &slot.paused,
         &slot.excused,
         &slot.kind,
+        &slot.stretch[0],
+        &slot.stretch[1],
         &slot.wait_window,
     ] {
         cell.store(0, Relaxed);
@@ -203,6 +206,7 @@ fn begin(index: usize, stack_top: u64) {
         unsafe { libc::pthread_setspecific(key, core::ptr::from_ref(slot).cast()) };
     }
     timer_sampler::start_thread(thread);
+    signals::unblock_sampler();
 }
 
 /// Credits and pays for the last time, before anybody can join this thread.

@@ -27,15 +27,22 @@ struct Event {
     rest: [i32; 11],
 }
 
-/// Takes the highest real-time signal that the program has not set up.
-pub fn start(period: u64) -> Result<(), i32> {
+/// The signal that this sampler uses; 0 while it does not run.
+pub fn signal() -> i32 {
+    SIGNAL.load(Relaxed)
+}
+
+/// Takes the highest real-time signal that the program has not set up; under a debugger, which
+/// stops at those, SIGVTALRM (`quiet`).
+pub fn start(period: u64, quiet: bool) -> Result<(), i32> {
     if SIGNAL.load(Relaxed) != 0 {
         // A forked child: handlers are inherited, timers are not.
         return Ok(());
     }
     let set = super::real_functions::sigaction();
     let highest = libc::SIGRTMAX();
-    for signal in (highest - 8..=highest).rev() {
+    let quiet = quiet.then_some(libc::SIGVTALRM);
+    for signal in quiet.into_iter().chain((highest - 8..=highest).rev()) {
         // SAFETY: all-zero is a valid sigaction to be filled in.
         let mut old: libc::sigaction = unsafe { core::mem::zeroed() };
         // SAFETY: only asks.

@@ -17,16 +17,18 @@ static void *(*real_dlsym)(void *, const char *);
 static void *(*real_dlvsym)(void *, const char *, const char *);
 static void *(*real_dlopen)(const char *, int);
 static int found;
+/* The calling thread looks up, and may come back for memory: with the lock held. */
+static __thread int looking __attribute__((tls_model("initial-exec")));
 
-/* With the lock held. */
 static void look_up(void)
 {
     if (found)
         return;
-    found = 1;
+    found = looking = 1;
     real_dlvsym = dlvsym(RTLD_NEXT, "dlvsym", "GLIBC_2.34");
     real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
     real_dlopen = dlvsym(RTLD_NEXT, "dlopen", "GLIBC_2.34");
+    looking = 0;
 }
 
 void *dlsym(void *handle, const char *name)
@@ -34,7 +36,10 @@ void *dlsym(void *handle, const char *name)
     void *result;
     pthread_mutex_lock(&lock);
     look_up();
+    /* What it allocates for its error message must not wait for the lock. */
+    looking = 1;
     result = real_dlsym ? real_dlsym(handle, name) : NULL;
+    looking = 0;
     pthread_mutex_unlock(&lock);
     return result;
 }
@@ -52,6 +57,8 @@ void *dlopen(const char *name, int flags)
 void *malloc(size_t size)
 {
     void *result;
+    if (looking)
+        return __libc_malloc(size);
     pthread_mutex_lock(&lock);
     look_up();
     result = __libc_malloc(size);
@@ -62,6 +69,8 @@ void *malloc(size_t size)
 void *calloc(size_t count, size_t size)
 {
     void *result;
+    if (looking)
+        return __libc_calloc(count, size);
     pthread_mutex_lock(&lock);
     look_up();
     result = __libc_calloc(count, size);
@@ -72,6 +81,8 @@ void *calloc(size_t count, size_t size)
 void *realloc(void *old, size_t size)
 {
     void *result;
+    if (looking)
+        return __libc_realloc(old, size);
     pthread_mutex_lock(&lock);
     result = __libc_realloc(old, size);
     pthread_mutex_unlock(&lock);
@@ -80,6 +91,10 @@ void *realloc(void *old, size_t size)
 
 void free(void *old)
 {
+    if (looking) {
+        __libc_free(old);
+        return;
+    }
     pthread_mutex_lock(&lock);
     __libc_free(old);
     pthread_mutex_unlock(&lock);

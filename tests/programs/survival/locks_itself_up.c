@@ -47,13 +47,13 @@ int main(int words, char **word)
     pthread_t other;
     busy_start();
     pthread_create(&other, NULL, beside, NULL);
-    spin(400000000);
+    spin(150000000);
     fflush(stdout);
     if (install(words > 1 ? word[1] : "prctl") != 0) {
         puts("no seccomp");
         return 3;
     }
-    spin(400000000);
+    spin(60000000);
     stop = 1;
     pthread_join(other, NULL);
     busy_stop();

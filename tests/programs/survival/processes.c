@@ -114,7 +114,7 @@ static void spawns(void)
 
 static void replace(char *self, const char *left)
 {
-    char next[8];
+    char next[16];
     char *const words[] = {self, "exec", next, NULL};
     spin_ms(60);
     if (atoi(left) == 0) {

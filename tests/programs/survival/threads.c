@@ -77,6 +77,7 @@ static void cleaned(void *argument)
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int ready;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 
 static void unlock(void *unused)
@@ -88,6 +89,7 @@ static void unlock(void *unused)
 static void *cancelled_in_wait(void *cleanups)
 {
     pthread_cleanup_push(cleaned, cleanups);
+    ready = 1;
     pthread_mutex_lock(&lock);
     pthread_cleanup_push(unlock, NULL);
     for (;;)
@@ -109,6 +111,7 @@ static void *cancelled_in_join(void *cleanups)
     pthread_create(&sleeper, NULL, sleeps, NULL);
     pthread_detach(sleeper);
     pthread_cleanup_push(cleaned, cleanups);
+    ready = 1;
     /* A cancellation point, like the wait above. */
     sleep(1000);
     pthread_cleanup_pop(1);
@@ -117,8 +120,9 @@ static void *cancelled_in_join(void *cleanups)
 
 static void *cancelled_at_work(void *cleanups)
 {
-    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
     pthread_cleanup_push(cleaned, cleanups);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    ready = 1;
     for (;;)
         busy_sink++;
     pthread_cleanup_pop(1);
@@ -166,8 +170,11 @@ static void kinds(void)
         check((long)value == round, "the value of pthread_exit");
     }
     for (int round = 0; round < 30; round++) {
+        ready = 0;
         pthread_create(&thread, NULL, cancelled[round % 3], &cleanups);
-        usleep(3000);
+        while (!ready)
+            usleep(500);
+        usleep(2000);
         check(pthread_cancel(thread) == 0, "pthread_cancel");
         pthread_join(thread, &value);
         check(value == PTHREAD_CANCELED, "the value of a cancelled thread");

@@ -12,6 +12,8 @@ use super::super::process_copies;
 use super::super::syscalls::syscall6;
 use super::super::thread_ledger::{self, after_block, before_block};
 use super::process::before_filter;
+use super::replacement;
+use super::signals::raw_mask;
 
 const FUTEX_WAIT: u64 = 0;
 const FUTEX_WAKE: u64 = 1;
@@ -51,6 +53,12 @@ pub extern "C" fn syscall(_number: c_long) -> c_long {
         "je {on_other}",
         "cmp rdi, {seccomp}",
         "je {on_other}",
+        "cmp rdi, {mask}",
+        "je {on_other}",
+        "cmp rdi, {execve}",
+        "je {on_other}",
+        "cmp rdi, {execveat}",
+        "je {on_other}",
         "4:",
         "mov rax, rdi",
         "mov rdi, rsi",
@@ -79,6 +87,9 @@ pub extern "C" fn syscall(_number: c_long) -> c_long {
         tkill = const libc::SYS_tkill,
         tgkill = const libc::SYS_tgkill,
         seccomp = const libc::SYS_seccomp,
+        mask = const libc::SYS_rt_sigprocmask,
+        execve = const libc::SYS_execve,
+        execveat = const libc::SYS_execveat,
         shares_memory = const libc::CLONE_VM,
         on_futex = sym on_futex,
         on_other = sym on_other,
@@ -150,6 +161,8 @@ extern "C" fn on_other(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f
             let filter = a == u64::from(libc::SECCOMP_SET_MODE_FILTER) && c != 0;
             before_filter(strict || filter);
         }
+        libc::SYS_rt_sigprocmask => return returned(raw_mask(a, b, c, d)),
+        libc::SYS_execve | libc::SYS_execveat => replacement::before(),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => thread_ledger::before_wake(),
         _ => {}
     }

@@ -1,0 +1,50 @@
+//! Debuggers and strace: whoever traces a process sees each of its signals first.
+//!
+//! A tracer would stop at every sample that comes by SIGTRAP. A process that is traced when it
+//! greets is sampled by timer; where a tracer comes later the event is switched off until it goes.
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+use crate::launch::tracer::tracer_of;
+
+/// Time between two looks.
+const EVERY: Duration = Duration::from_millis(200);
+/// `_IO('$', 0)` and `_IO('$', 1)` (perf_event_open(2)).
+const ENABLE: libc::c_ulong = 0x2400;
+const DISABLE: libc::c_ulong = 0x2401;
+
+/// What is known of a process's tracer.
+#[derive(Debug, Default)]
+pub(super) struct Tracing {
+    looked: Option<Instant>,
+    /// The event is switched off because of it.
+    tracer: Option<u32>,
+}
+
+impl Tracing {
+    /// Looks whether somebody traces the process whose samples come from `event`, and switches the
+    /// event off or on; the tracer, when one has just come.
+    pub(super) fn look(&mut self, pid: u32, event: &OwnedFd) -> Option<u32> {
+        if self.looked.is_some_and(|looked| looked.elapsed() < EVERY) {
+            return None;
+        }
+        self.looked = Some(Instant::now());
+        let tracer = tracer_of(pid);
+        if tracer.is_some() == self.tracer.is_some() {
+            return None;
+        }
+        self.tracer = tracer;
+        let request = if tracer.is_some() { DISABLE } else { ENABLE };
+        // SAFETY: no pointer involved; the descriptor is a perf event's or the call fails. It acts
+        // on the events that threads have inherited, too.
+        unsafe { libc::ioctl(event.as_raw_fd(), request, 0) };
+        tracer
+    }
+}
+
+/// Switches sampling on again.
+pub(super) fn enable(event: &OwnedFd) {
+    // SAFETY: as above.
+    unsafe { libc::ioctl(event.as_raw_fd(), ENABLE, 0) };
+}
