@@ -9,7 +9,7 @@ use std::process::Command;
 
 use coz_rs_plot::estimates::analyse;
 use coz_rs_plot::html::report;
-use coz_rs_plot::record::{Record, Session};
+use coz_rs_plot::record::{CallerChain, CallerFrame, Record, Session};
 use coz_rs_plot::source_text::Excerpt;
 use simulation::{Line, Program};
 
@@ -127,12 +127,24 @@ fn page(lines: usize, name: impl Fn(usize) -> String) -> String {
         for step in 1..=20 {
             program.measure(&line, f64::from(step) / 20.0);
         }
+        program.records.push(Record::Callers {
+            location: line.location.clone(),
+            chains: vec![CallerChain {
+                count: 9,
+                frames: vec![CallerFrame(name(number), name(number + 1))],
+            }],
+        });
         program.records.push(Record::Samples {
             location: line.location,
             count: 10 + number as u64,
             function: Some(name(number)),
         });
     }
+    program.records.push(Record::Doubt {
+        doubt: name(0),
+        text: name(0),
+        location: Some(name(1)),
+    });
     let excerpt = |_: &str, line: u32| {
         Some(Excerpt {
             first: line,
@@ -239,5 +251,85 @@ fn a_profile_without_experiments_says_so() {
     assert!(
         seen.dom
             .contains("No progress point was visited in any experiment")
+    );
+}
+
+/// A user who has a keyboard only, or hears the page: a script in the page's stead presses keys and
+/// writes down what it finds.
+#[test]
+fn it_is_used_by_keyboard_and_by_ear() {
+    const DRIVER: &str = include_str!("keyboard.js");
+    let Some(browser) = Browser::find("keyboard") else {
+        return;
+    };
+    let page = page(12, |number| format!("/src/file.rs:{}", number + 1));
+    let (before, policy) = page
+        .split_once("<meta http-equiv")
+        .expect("it has a policy");
+    let (_, after) = policy.split_once('>').expect("the policy ends");
+    let driven =
+        format!("{before}{after}").replace("</body>", &format!("<script>{DRIVER}</script></body>"));
+    let seen = browser.open(&driven, "");
+    assert_eq!(seen.errors, Vec::<String>::new());
+    let (_, found) = seen.dom.split_once("<pre id=\"found\">").expect("it ran");
+    let (found, _) = found.split_once("</pre>").expect("it ended");
+    let found = found
+        .replace("&gt;", ">")
+        .replace("&lt;", "<")
+        .replace("&amp;", "&");
+    let found: serde_json::Value = serde_json::from_str(&found).expect("it is JSON");
+    assert_eq!(found["moved"], true, "{found}");
+    assert_eq!(found["current"], 1, "{found}");
+    let second = found["chosen"].as_str().expect("a title");
+    assert!(
+        found["said"]
+            .as_str()
+            .is_some_and(|said| said.starts_with(second)),
+        "{found}"
+    );
+    assert!(
+        found["tip"]
+            .as_str()
+            .is_some_and(|tip| tip.contains("100 % of its time cut")),
+        "{found}"
+    );
+    assert_eq!(
+        (&found["kept"], &found["sorted"]),
+        (&"Hot".into(), &"descending".into()),
+        "{found}"
+    );
+    assert_eq!(found["pressed"], "false", "{found}");
+    assert!(
+        found["filtered"]
+            .as_str()
+            .is_some_and(|said| said.contains(" of 12 lines")),
+        "{found}"
+    );
+    assert_eq!(found["help"], true, "{found}");
+    assert_eq!(found["nameless"], serde_json::json!([]), "{found}");
+    assert_eq!(found["unlabelled"], serde_json::json!([]), "{found}");
+}
+
+#[test]
+fn callers_and_doubts_stand_with_their_line() {
+    let Some(browser) = Browser::find("callers") else {
+        return;
+    };
+    let page = page(3, |number| format!("/src/file.rs:{}", number + 1));
+    let seen = browser.open(&page, "#line=%2Fsrc%2Ffile.rs%3A2");
+    assert_eq!(seen.errors, Vec::<String>::new());
+    assert!(seen.dom.contains("Called from"), "no callers");
+    let (_, detail) = seen
+        .dom
+        .split_once("id=\"detail\"")
+        .expect("it has details");
+    let (detail, _) = detail.split_once("</section>").expect("they end");
+    assert!(
+        detail.contains("class=\"doubts\""),
+        "the doubt about this line"
+    );
+    assert!(
+        detail.contains("title=\"/src/file.rs:2 /src/file.rs:3\""),
+        "{detail}"
     );
 }

@@ -16,9 +16,28 @@ Examples:
   coz-rs plot                      Show profile.coz in the browser.
 ";
 
+const RUN_EXAMPLES: &str = "\
+Examples:
+  coz-rs run -- ./app --its-args           Profile one run into profile.coz.
+  coz-rs run --for 2m --live -- ./app      Run it again and again, and watch.
+  coz-rs run --fixed-line a.c:7 -- ./app   Know one line well.
+";
+
+const PLOT_EXAMPLES: &str = "\
+Examples:
+  coz-rs plot                              Open the report of profile.coz.
+  coz-rs plot --text                       Print it.
+  coz-rs plot run.coz -o r.html --svg p.svg --json r.json
+";
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 if something was learned, 1 if nothing was, 2 if coz-rs failed; `run` ends as the
+program does if the program fails.";
+
 /// Finds which source lines would make a whole program faster if they were faster.
 #[derive(Debug, Parser)]
 #[command(name = "coz-rs", version, before_help = EXAMPLES, before_long_help = EXAMPLES)]
+#[command(after_long_help = EXIT_STATUS)]
 pub struct CommandLine {
     /// What to do.
     #[command(subcommand)]
@@ -29,13 +48,25 @@ pub struct CommandLine {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a program and write its causal profile.
+    #[command(before_help = RUN_EXAMPLES)]
     Run(Box<RunArguments>),
     /// Show a profile: in the browser, or with --text in the terminal.
+    #[command(before_help = PLOT_EXAMPLES)]
     Plot(PlotArguments),
     /// Profile a bundled example and show what to do with the result.
     Demo(DemoArguments),
     /// Say what works on this machine and with a program, and what to do about the rest.
     Doctor(DoctorArguments),
+    /// Show a profile from before a change beside one from after it.
+    Compare(CompareArguments),
+    /// Compare what was predicted for a line with what a change of it brought.
+    Verify(VerifyArguments),
+    /// Make one profile of those of several runs or machines.
+    Merge(MergeArguments),
+    /// Print the completions of a shell.
+    Completions(CompletionsArguments),
+    /// Print the manual page, or write all of them.
+    Man(ManArguments),
 }
 
 /// `coz-rs run`.
@@ -138,6 +169,13 @@ pub struct RunArguments {
     /// For a program that was rebuilt, or that is called in several ways.
     #[arg(long)]
     pub force: bool,
+
+    /// Show the ranking as it grows, on the whole terminal.
+    ///
+    /// What the program prints meanwhile is kept, its last lines are shown, and all of it is printed
+    /// when the view closes. Ctrl-C ends the program and keeps the profile.
+    #[arg(long, conflicts_with = "verbose")]
+    pub live: bool,
 
     /// Say what is being done (-vv: in detail).
     ///
@@ -279,6 +317,111 @@ pub struct DemoArguments {
     pub output: PathBuf,
 }
 
+/// `coz-rs compare`.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The profile from before the change.
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+
+    /// The profile from after it.
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
+
+    /// Compare lines with so much of their time cut, in percent.
+    ///
+    /// Small cuts are what an edit brings; 100 is what a line would bring at most.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "50")]
+    pub at: f64,
+
+    /// Print JSON.
+    ///
+    /// Versioned by its format_version.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Show so many lines (0: all).
+    ///
+    /// Without it 20.
+    #[arg(long, value_name = "N")]
+    pub lines: Option<usize>,
+
+    /// Whether to colour the terminal.
+    ///
+    /// `auto` colours a terminal that can show it, unless NO_COLOR is set.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColourChoice::Auto)]
+    pub color: ColourChoice,
+}
+
+/// `coz-rs verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArguments {
+    /// The profile from before the change, which has the prediction.
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+
+    /// The profile from after it.
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
+
+    /// The line that was changed, as it was numbered before.
+    ///
+    /// The last parts of the path are enough: parser.rs:120.
+    #[arg(long, value_name = "FILE:LINE")]
+    pub line: String,
+
+    /// How much of the line's time the change has cut, in percent.
+    ///
+    /// 50 is a line that takes half as long. Without it, the cuts are told that would have brought
+    /// what came.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub cut: Option<f64>,
+
+    /// The progress point to look at.
+    ///
+    /// Without it the one with most experiments.
+    #[arg(long, value_name = "NAME")]
+    pub point: Option<String>,
+}
+
+/// `coz-rs merge`.
+#[derive(Debug, Args)]
+pub struct MergeArguments {
+    /// The profiles, of the same command and build.
+    #[arg(value_name = "PROFILE", required = true)]
+    pub profiles: Vec<PathBuf>,
+
+    /// Write the profile to this file, which must not exist.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// Merge profiles of different programs, and overwrite the file.
+    ///
+    /// For a program that is called in several ways.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `coz-rs completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell.
+    ///
+    /// For instance `coz-rs completions bash > ~/.local/share/bash-completion/completions/coz-rs`.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// `coz-rs man`.
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// Write the pages of all commands into this directory.
+    ///
+    /// For instance ~/.local/share/man/man1, which man(1) looks into.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
 /// `coz-rs doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
@@ -395,6 +538,7 @@ impl RunArguments {
             no_follow: self.no_follow,
             force: self.force,
             max_pause: self.max_pause,
+            live: self.live,
         }
     }
 }

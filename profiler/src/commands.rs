@@ -14,9 +14,12 @@ use crate::demo::{list, run_demo};
 use crate::doctor::{Outcome, examine, plain, remarks};
 use crate::launch::inherited;
 use crate::launch::program::end_like;
+use crate::manual::{completions, man};
+use crate::merging::merge;
 use crate::report_output::{plot, print, style, write_report};
 use crate::run::{Finished, run};
 use crate::symbols::Scope;
+use crate::two_profiles::{compare, verify};
 
 /// Nothing was learned.
 pub(crate) const NOTHING_LEARNED: i32 = 1;
@@ -32,6 +35,11 @@ pub fn main() -> ! {
         Command::Plot(arguments) => plot(&arguments),
         Command::Demo(arguments) => demo(&arguments),
         Command::Doctor(arguments) => doctor(&arguments),
+        Command::Compare(arguments) => compare(&arguments),
+        Command::Verify(arguments) => verify(&arguments),
+        Command::Merge(arguments) => merge(&arguments),
+        Command::Completions(arguments) => completions(arguments.shell),
+        Command::Man(arguments) => man(arguments.out.as_deref()),
     };
     match result {
         Ok(code) => std::process::exit(code),

@@ -108,6 +108,7 @@ fn options(
         no_follow: false,
         max_pause: None,
         force: true,
+        live: false,
     }
 }
 

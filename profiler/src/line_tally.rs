@@ -127,6 +127,14 @@ impl<Id: Copy + Eq + Hash> LineTally<Id> {
         self.lines.get_mut(number)
     }
 
+    /// The function of a location's line, and the line's part of all samples in scope.
+    #[must_use]
+    pub fn share(&self, location: &str) -> Option<(&str, f64)> {
+        let line = self.lines.get(*self.by_location.get(location)?)?;
+        let part = line.samples as f64 / self.in_scope().max(1) as f64;
+        Some((&line.function, part))
+    }
+
     /// The line of a location.
     pub fn at(&mut self, location: &str) -> Option<&mut Line> {
         let number = *self.by_location.get(location)?;

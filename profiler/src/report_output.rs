@@ -301,7 +301,8 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     pour(format!("{}\n", text.trim_end()).as_bytes())
 }
 
-fn pour(bytes: &[u8]) -> anyhow::Result<()> {
+/// Writes to standard output; whoever reads it may stop reading.
+pub(crate) fn pour(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -71,6 +71,8 @@ pub struct Options {
     pub force: bool,
     /// The longest pause of a thread at a stretch.
     pub max_pause: Option<Duration>,
+    /// Show the ranking on the whole terminal meanwhile.
+    pub live: bool,
 }
 
 /// How it went.
@@ -157,6 +159,10 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         eprintln!("coz-rs: the timer sampler runs: {cause}");
         session.doubts.insert(Doubt::TimerSampler { cause });
     }
+    if options.live {
+        session.status.go_live(&description.command.join(" "))?;
+        signals.hold_stops()?;
+    }
     log::info!(
         "seed {seed}, sampler {}, profile {}",
         sampler.name(),
@@ -238,6 +244,7 @@ impl Launcher<'_> {
             self.server.path(),
             self.signals.inherited(),
             whole.as_ref().map_or(0, |whole| whole.padding),
+            session.status.program_output()?,
         )?;
         // Waits of half a millisecond should last that long; after the start, as children inherit
         // it.
@@ -378,6 +385,7 @@ fn conclude(
     executable: &Executable,
     whole_runs: Option<u32>,
 ) -> Finished {
+    session.status.close();
     session.learned.doubts(&mut session.doubts);
     if executable.is_script() && session.learned.experiments() > 0 {
         log::info!(

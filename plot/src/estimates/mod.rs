@@ -15,6 +15,7 @@
 
 mod analysis;
 mod arrivals;
+mod comparison;
 mod curve;
 mod distributions;
 mod disturbed;
@@ -33,6 +34,7 @@ pub use analysis::{
     Analysis, DoubtNote, Level, LineEstimate, PointAnalysis, PointKind, UntriedLine,
 };
 use arrivals::Arrivals;
+pub use comparison::{Comparison, LineChange, Pace, PointChange, compare};
 pub use curve::{Curve, CurvePoint};
 use disturbed::Disturbances;
 use line::{estimate, observed};

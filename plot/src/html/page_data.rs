@@ -4,12 +4,16 @@
 use serde_json::{Map, Value, json};
 
 use crate::estimates::Analysis;
+use crate::record::{CallerChain, CallerFrame};
 use crate::safe_text::one_line;
 use crate::short_names::{short_function, shorten};
 use crate::source_text::Excerpt;
 
 /// So many lines get their source text: those that matter most.
 const SOURCES: usize = 80;
+/// So many lines get their callers, and so many chains of them.
+const CALLED: usize = 300;
+const CHAINS: usize = 6;
 /// So many lines without experiments are listed.
 const UNTRIED: usize = 300;
 /// Single experiments are drawn if there are no more than this at a line.
@@ -70,10 +74,50 @@ pub(super) fn json(
         }
     }
     value["sources"] = Value::Object(sources);
+    value["callers"] = callers(analysis);
     value["untried_count"] = json!(untried_count);
     value["version"] = json!(env!("CARGO_PKG_VERSION"));
     tidy(&mut value);
     in_script(&value.to_string())
+}
+
+/// The first chains of calls to the first lines, with names short enough to read.
+fn callers(analysis: &Analysis) -> Value {
+    let frames = analysis
+        .callers
+        .values()
+        .flatten()
+        .flat_map(|chain| &chain.frames);
+    let short = shorten(frames.map(CallerFrame::location));
+    let chain = |chain: &CallerChain| {
+        let frames: Vec<Value> = chain
+            .frames
+            .iter()
+            .map(|frame| {
+                json!({
+                    "location": frame.location(),
+                    "short": short.get(frame.location()),
+                    "function": frame.function(),
+                    "short_function": short_function(frame.function()),
+                })
+            })
+            .collect();
+        json!({ "count": chain.count, "frames": frames })
+    };
+    let mut told = Map::new();
+    for point in &analysis.points {
+        for line in point.lines.iter().take(CALLED) {
+            if let Some(chains) = analysis.callers.get(&line.location) {
+                let total: u64 = chains.iter().map(|chain| chain.count).sum();
+                let first: Vec<Value> = chains.iter().take(CHAINS).map(chain).collect();
+                told.insert(
+                    one_line(&line.location),
+                    json!({ "total": total, "chains": first }),
+                );
+            }
+        }
+    }
+    Value::Object(told)
 }
 
 fn name_line(line: &mut Value, name: &str, file: &str, number: Option<u32>) {

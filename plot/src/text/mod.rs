@@ -3,6 +3,7 @@
 //! Nothing here asks what the terminal can do: the caller says so. Names from the profile are
 //! escaped before they are printed.
 
+pub mod comparison;
 mod curve_plot;
 mod table;
 

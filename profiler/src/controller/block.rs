@@ -266,6 +266,11 @@ impl Controller<'_> {
         });
         target.region.set_active(true);
         target.crowd.begin(target.pid, at_speedup == Some(&false));
+        let shown = match at_speedup {
+            Some(true) => block.speedup,
+            _ => 0.0,
+        };
+        self.session.status.window(&block.location, shown);
         self.next_window += 1;
         self.last_selected = Some((block.target, line));
         if !block.measured.is_empty() {

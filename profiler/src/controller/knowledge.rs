@@ -1,6 +1,6 @@
 //! What the estimates say so far, for the choice of the next experiment and for the status line.
 
-use coz_rs_plot::estimates::{Analysis, LineEstimate, analyse, percent};
+use coz_rs_plot::estimates::{Analysis, analyse};
 
 use super::{Session, StatusLine};
 use crate::clock::now;
@@ -33,17 +33,5 @@ impl Session {
 
 fn learn(analysis: &Analysis, tally: &mut LineTally, status: &mut StatusLine) {
     tally.learn(analysis);
-    let first = analysis
-        .points
-        .first()
-        .and_then(|point| point.lines.first());
-    status.best = first.and_then(describe);
-}
-
-fn describe(line: &LineEstimate) -> Option<String> {
-    let best = line.best.filter(|best| best.low > 0.0)?;
-    let file = line.location.rsplit('/').next().unwrap_or(&line.location);
-    let file = coz_rs_plot::safe_text::one_line(file);
-    let half = (best.high - best.low) * 50.0;
-    Some(format!("{file} {} ± {half:.1} points", percent(best.gain)))
+    status.learn(analysis, tally);
 }

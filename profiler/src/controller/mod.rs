@@ -208,6 +208,10 @@ impl<'a> Controller<'a> {
 
     fn pass_signals_on(&mut self) {
         while let Some(arrived) = self.signals.take() {
+            if arrived.signal == Signal::SIGTSTP {
+                self.session.status.stop_with_program();
+                continue;
+            }
             self.interrupted |= arrived.signal != Signal::SIGQUIT;
             if arrived.by_process {
                 self.program.signal(arrived.signal);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::Context as _;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask};
@@ -26,7 +26,8 @@ pub struct Program {
 
 impl Program {
     /// Starts `command` with `library` preloaded and `socket` to greet; its environment is longer
-    /// by `padding` bytes.
+    /// by `padding` bytes; `output` stands in for its standard
+    /// output and error where it is given.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -36,6 +37,7 @@ impl Program {
         socket: &Path,
         mask: SigSet,
         padding: usize,
+        output: (Option<Stdio>, Option<Stdio>),
     ) -> anyhow::Result<Program> {
         let (name, arguments) = command.split_first().context("no command was given")?;
         let users = std::env::var_os("LD_PRELOAD");
@@ -44,6 +46,12 @@ impl Program {
             .args(arguments)
             .env("LD_PRELOAD", preload_value(library, users.as_deref()))
             .env(SOCKET_ENV.to_str()?, socket);
+        if let Some(stdout) = output.0 {
+            child.stdout(stdout);
+        }
+        if let Some(stderr) = output.1 {
+            child.stderr(stderr);
+        }
         if padding > 0 {
             child.env(PADDING_ENV, " ".repeat(padding));
         }

@@ -52,6 +52,25 @@ impl Signals {
         Ok(Signals { queue, inherited })
     }
 
+    /// Holds back the terminal's wish to stop us, too (Ctrl-Z): whoever has taken the terminal over
+    /// has to give it back first. To be called before any thread is made that draws.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn hold_stops(&mut self) -> anyhow::Result<()> {
+        let mut set: SigSet = ENDING.into_iter().collect();
+        set.add(Signal::SIGTSTP);
+        nix::sys::signal::pthread_sigmask(
+            nix::sys::signal::SigmaskHow::SIG_BLOCK,
+            Some(&set),
+            None,
+        )
+        .context("holding signals back")?;
+        self.queue
+            .set_mask(&set)
+            .context("making a descriptor for signals")
+    }
+
     /// The signal mask to give to the program: the one that we were given.
     #[must_use]
     pub fn inherited(&self) -> SigSet {

@@ -22,7 +22,7 @@ function drawDetail() {
     h("div", { class: "detail-foot" }, h("span", {}, facts),
       h("button", { type: "button", class: "push", onclick: () => savePicture(chart, line, "svg") }, "Save SVG"),
       h("button", { type: "button", onclick: () => savePicture(chart, line, "png") }, "Save PNG")),
-    ...sourceOf(line), valuesOf(line));
+    ...doubtsOf(line), ...sourceOf(line), ...callersOf(line), valuesOf(line));
   const [window, here] = [box.querySelector(".source"), box.querySelector(".here")];
   if (here) window.scrollTop = here.offsetTop - window.clientHeight / 2;
 }
@@ -46,6 +46,33 @@ function sourceOf(line) {
   return [...changed, h("div", { class: "source", tabindex: 0, role: "region", "aria-label": "Source" },
     h("table", {}, h("thead", {}, h("tr", {}, h("th", { class: "right" }, "hot"), h("th", { class: "right" }, "matters"), h("th", {}, ""), h("th", {}, line.file))),
       h("tbody", {}, rows)))];
+}
+
+// What makes this line's figures doubtful.
+const doubtsAbout = (line) => data.doubts.filter((doubt) => doubt.location === line.location);
+function doubtsOf(line) {
+  const doubts = doubtsAbout(line);
+  return doubts.length ? [h("div", { class: "doubts" }, h("ul", {}, doubts.map((doubt) => h("li", {}, doubt.text))))] : [];
+}
+
+// The chains of calls that led to the line's samples.
+function callersOf(line) {
+  const known = data.callers[line.location];
+  if (!known || !known.chains.length) return [];
+  const frame = (frame) => {
+    const text = `${frame.short_function || "?"} ${frame.short}`;
+    const title = `${frame.function} ${frame.location}`;
+    const measured = thePoint().lines.some((other) => other.location === frame.location);
+    return measured ? h("button", { type: "button", class: "link", title, onclick: () => choose(frame.location) }, text)
+      : h("span", { title }, text);
+  };
+  const rows = known.chains.map((chain) => h("tr", {},
+    h("td", { class: "note" }, percentUnit(chain.count / known.total)),
+    h("td", { class: "chain" }, chain.frames.length
+      ? chain.frames.flatMap((one, index) => (index ? [" ← ", frame(one)] : [frame(one)]))
+      : "not called by code of the program's own")));
+  return [h("details", { open: true }, h("summary", {}, "Called from"),
+    h("div", { class: "scroll" }, h("table", { class: "callers", "aria-label": "Chains of calls, innermost first, with their part of the line's samples" }, h("tbody", {}, rows))))];
 }
 
 // The same numbers as a table.

@@ -46,7 +46,13 @@ function drawList() {
   byId("list-title").textContent = lines.length === thePoint().lines.length
     ? `${count(lines.length)} lines, those that matter most first` : `${count(lines.length)} of ${count(thePoint().lines.length)} lines`;
   const left = lines.length - state.shown;
-  byId("more").replaceChildren(...(left > 0 ? [h("button", { type: "button", onclick: () => { state.shown += 200; drawList(); } }, `Show ${count(Math.min(200, left))} more`), ` ${count(left)} are not shown`]
+  byId("more").replaceChildren(...(left > 0 ? [h("button", { type: "button", onclick: () => {
+    const next = document.querySelectorAll("#lines tbody tr").length;
+    state.shown += 200;
+    drawList();
+    const row = document.querySelectorAll("#lines tbody tr")[next];
+    if (row) row.querySelector(".place button").focus();
+  } }, `Show ${count(Math.min(200, left))} more`), ` ${count(left)} are not shown`]
     : lines.length ? [] : ["No line is like that."]));
   markChosen();
 }
@@ -57,6 +63,10 @@ function sortBy(column) {
     : state.down === first ? [column.key, !first] : ["rank", false];
   drawList();
   writeFragment();
+  // The heads are new ones; who came by keyboard stays where he was.
+  const button = [...document.querySelectorAll("#lines thead button")].find((button) => button.textContent === column.title);
+  if (button) button.focus();
+  say(`${byId("list-title").textContent}, ${state.sort === "rank" ? "in order of rank" : `sorted by ${column.title}, ${state.down ? "descending" : "ascending"}`}`);
 }
 
 function row(line, columns, range, hottest) {
@@ -73,7 +83,10 @@ function row(line, columns, range, hottest) {
     gain: () => line.best ? [h("span", { class: "num-strong" }, percentUnit(line.best.gain)), h("span", { class: "muted" }, ` ${interval(line.best)}`)] : "?",
     quarter: () => gain(0.25), half: () => gain(0.5), all: () => gain(1),
     curve: () => sparkline(line),
-    verdict: () => chip(line),
+    verdict: () => {
+      const doubts = doubtsAbout(line).map((doubt) => doubt.text).join(" ");
+      return doubts ? [chip(line), h("span", { class: "mark", title: doubts, role: "img", "aria-label": "doubtful: " + doubts }, "!")] : chip(line);
+    },
     pairs: () => count(line.pairs),
   };
   return h("tr", { class: "tone-" + toneOf(line), "data-line": line.location, onclick: () => choose(line.location, true) },
@@ -114,7 +127,13 @@ function sparkline(line) {
 
 function markChosen() {
   const chosen = (chosenLine() || {}).location;
-  document.querySelectorAll("#lines tbody tr").forEach((row) => row.classList.toggle("chosen", row.dataset.line === chosen));
+  document.querySelectorAll("#lines tbody tr").forEach((row) => {
+    const here = row.dataset.line === chosen;
+    row.classList.toggle("chosen", here);
+    const button = row.querySelector(".place button");
+    if (here) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+  });
 }
 
 function drawFilters() {
@@ -130,6 +149,9 @@ function drawFilters() {
       drawFilters();
       drawList();
       writeFragment();
+      const again = byId("verdicts").querySelector(".tone-" + tone);
+      if (again) again.focus();
+      say(byId("list-title").textContent);
     } }, `${label} ${number}`);
   }).filter(Boolean));
 }

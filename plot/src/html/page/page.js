@@ -41,9 +41,11 @@ function drawVerdict() {
 
 function drawDoubts() {
   const box = byId("doubts");
+  // Those about one line stand with the line, too.
   const item = (doubt) => h("li", {}, doubt.text);
-  box.hidden = data.doubts.length === 0;
-  const [first, rest] = [data.doubts.slice(0, 2), data.doubts.slice(2)];
+  const all = [...data.doubts].sort((a, b) => Number(Boolean(a.location)) - Number(Boolean(b.location)));
+  box.hidden = all.length === 0;
+  const [first, rest] = [all.slice(0, 2), all.slice(2)];
   box.replaceChildren(h("ul", {}, first.map(item)));
   if (rest.length) box.append(h("details", {}, h("summary", {}, `${rest.length} more doubts`), h("ul", {}, rest.map(item))));
 }
@@ -109,12 +111,23 @@ function start() {
   byId("find").addEventListener("input", (event) => {
     state.find = event.target.value;
     clearTimeout(typing);
-    typing = setTimeout(() => { drawList(); writeFragment(); }, 60);
+    typing = setTimeout(() => { drawList(); writeFragment(); say(byId("list-title").textContent); }, 60);
   });
   byId("file").addEventListener("change", (event) => { state.file = event.target.value; drawList(); writeFragment(); });
   addEventListener("hashchange", () => { readFragment(); drawAll(); });
   addEventListener("scroll", tip.hide, { passive: true });
   addEventListener("beforeprint", () => { state.shown = 1000; drawList(); });
+  // Up and down go through the list as through a menu.
+  byId("lines").addEventListener("keydown", (event) => {
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const row = event.target.closest("tbody tr");
+    if (!step || !row) return;
+    const next = step < 0 ? row.previousElementSibling : row.nextElementSibling;
+    if (!next) return;
+    event.preventDefault();
+    next.querySelector(".place button").focus();
+    choose(next.dataset.line);
+  });
   drawHelp();
   readFragment();
   byId("footer").textContent = `Made by coz-rs ${data.version}. This file is complete in itself: it loads nothing and sends nothing.`;

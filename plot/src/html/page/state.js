@@ -34,12 +34,17 @@ const thePoint = () => data.points[state.point] || noPoint;
 const firstLine = () => (thePoint().lines[0] || {}).location;
 const chosenLine = () => thePoint().lines.find((line) => line.location === state.line) || thePoint().lines[0];
 
+// For those who hear the page.
+const say = (text) => { byId("said").textContent = text; };
+
 function choose(location, scroll) {
   state.line = location;
   drawScatter();
   drawDetail();
   markChosen();
   writeFragment();
+  const line = chosenLine();
+  if (line) say(`${line.short}: ${verdictText(line)}. ${describeCurve(line)}`);
   if (scroll) byId("detail").scrollIntoView({ block: "nearest" });
 }
 
