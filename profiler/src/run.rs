@@ -160,8 +160,9 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         session.doubts.insert(Doubt::TimerSampler { cause });
     }
     if options.live {
-        session.status.go_live(&description.command.join(" "))?;
+        // Before the threads that draw: else one of them would take the signal.
         signals.hold_stops()?;
+        session.status.go_live(&description.command.join(" "))?;
     }
     log::info!(
         "seed {seed}, sampler {}, profile {}",
