@@ -106,6 +106,9 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
     // Before threads exist: a fork, and the signal mask that threads inherit.
     let exclude_kernel = !may_sample_kernel();
     let mut signals = Signals::hold()?;
+    if options.live {
+        signals.hold_stops()?;
+    }
     let probe = (options.sampler != Some(Sampler::Timer)).then(|| Probe::start(exclude_kernel));
     let Some(name) = options.command.first() else {
         anyhow::bail!("no program was named; try `coz-rs run -- ./app`");
@@ -160,8 +163,6 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         session.doubts.insert(Doubt::TimerSampler { cause });
     }
     if options.live {
-        // Before the threads that draw: else one of them would take the signal.
-        signals.hold_stops()?;
         session.status.go_live(&description.command.join(" "))?;
     }
     log::info!(
