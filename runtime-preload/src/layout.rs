@@ -5,6 +5,7 @@
 //! index found here without checking it. All times are nanoseconds of `CLOCK_MONOTONIC`, all
 //! addresses are absolute in the target.
 
+use crate::segment::SEGMENTS;
 use core::mem::{align_of, offset_of, size_of};
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
@@ -264,6 +265,25 @@ pub struct ThreadSlot {
     pub look_voluntary: AtomicU64,
     /// and how far its own credits have raised G since.
     pub look_raised: AtomicU64,
+    /// The stretch of work that the thread is in ([`crate::segment`]),
+    pub segment: AtomicU64,
+    /// and since when, ns of CLOCK_MONOTONIC.
+    pub segment_time: AtomicU64,
+    /// Hit shares by stretch of work.
+    pub segments: [SegmentShare; SEGMENTS],
+}
+
+/// The hit share of one kind of stretch between two hooks.
+#[repr(C)]
+pub struct SegmentShare {
+    /// [`crate::segment::key`].
+    pub key: AtomicU64,
+    /// Smoothed hit share in 2^-32.
+    pub share: AtomicU64,
+    /// Samples that the share was formed from; 0: the place is free.
+    pub samples: AtomicU64,
+    /// As [`ThreadSlot::run`].
+    pub run: AtomicU64,
 }
 
 /// Modules with unwind tables. Same publication rule as [`Control`].
@@ -338,7 +358,7 @@ const _: () = {
     assert!(offset_of!(Counter, count) == 0);
     assert!(offset_of!(Counter, backoff) == 8);
     assert!(size_of::<Sample>() == 512);
-    assert!(size_of::<ThreadSlot>() == 256);
+    assert!(size_of::<ThreadSlot>() == 512);
     assert!(size_of::<Module>() == 32);
     assert!(align_of::<Region>() == 4096);
     assert!(size_of::<Region>() < 96 << 20);

@@ -16,6 +16,7 @@ pub mod layout;
 pub mod pause_bound;
 #[cfg(coz_rs_preload)]
 mod preload;
+pub mod segment;
 pub mod stack_walk;
 pub mod unwind_row;
 

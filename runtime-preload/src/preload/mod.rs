@@ -10,6 +10,7 @@ mod elf_lookup;
 mod entry;
 mod environment;
 mod greeting;
+mod hit_shares;
 mod hooks;
 mod latency;
 mod perf_event;

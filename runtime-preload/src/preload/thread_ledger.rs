@@ -11,9 +11,8 @@ use core::sync::atomic::{
 
 use super::syscalls::{now, sleep_until, thread_cpu};
 use super::thread_local::{ThreadLocal, thread};
-use super::{latency, process_copies, shared, thread_kinds};
+use super::{latency, process_copies, shared};
 use crate::delay_ledger::{Account, credit_for};
-use crate::hit_share::HitShare;
 use crate::layout::{Plan, Region, ThreadSlot};
 use crate::pause_bound::Stretch;
 
@@ -167,30 +166,14 @@ impl Entered {
         }
         if self.slot.line.load(Relaxed) != self.window.line {
             self.slot.line.store(self.window.line, Relaxed);
-            self.store_share(HitShare::default());
+            self.forget_shares();
         }
-    }
-
-    fn share(&self) -> HitShare {
-        let samples = self.slot.share_samples.load(Relaxed);
-        if samples == 0 {
-            return thread_kinds::prior(self.slot.kind.load(Relaxed), self.window.line);
-        }
-        HitShare {
-            share: self.slot.share.load(Relaxed),
-            samples,
-            run: self.slot.run.load(Relaxed),
-        }
-    }
-
-    fn store_share(&self, share: HitShare) {
-        self.slot.share.store(share.share, Relaxed);
-        self.slot.share_samples.store(share.samples, Relaxed);
-        self.slot.run.store(share.run, Relaxed);
     }
 
     fn give(&self, credit: u64) {
         if credit != 0 {
+            // What was prepaid counts first, or this credit would not raise G.
+            let _owed = self.account().due();
             let raised = self.account().credit(credit);
             latency::g_grew(raised);
             add(&self.slot.look_raised, raised);
@@ -202,12 +185,9 @@ impl Entered {
     /// Credits a sample that stands for `weight` periods of CPU time.
     pub fn credit_sample(&self, hit: bool, weight: u32, time: u64) {
         self.excuse_queueing();
-        let mut share = self.share();
-        for _ in 0..weight.min(64) {
-            share = share.after(hit);
-        }
-        self.store_share(share);
-        thread_kinds::learn(self.slot.kind.load(Relaxed), self.window.line, hit);
+        let since = time.saturating_sub(self.thread.credit_time.load(Relaxed));
+        self.learn(hit, weight);
+        let share = self.share(time, since);
         let cpu = self
             .region
             .header
@@ -229,7 +209,7 @@ impl Entered {
         };
         self.thread.credit_time.store(time, Relaxed);
         if self.window.speedup != 0 {
-            self.give(credit_for(share.share, rest, self.window.speedup));
+            self.give(credit_for(share, rest, self.window.speedup));
         }
     }
 
@@ -246,14 +226,12 @@ impl Entered {
         if self.window.speedup == 0 {
             return;
         }
-        let share = self.share().share;
-        if share == 0 {
-            return;
-        }
         let time = now();
-        if time.saturating_sub(self.thread.credit_time.load(Relaxed)) < gap {
+        let since = time.saturating_sub(self.thread.credit_time.load(Relaxed));
+        if since < gap {
             return;
         }
+        let share = self.share(time, since);
         self.thread.credit_time.store(time, Relaxed);
         let cpu = thread_cpu();
         let mark = self.slot.cpu_mark.swap(cpu, Relaxed);
@@ -394,7 +372,7 @@ impl Entered {
 
     /// Processor time burnt by waiting is no work, and no credit is given for it.
     fn leave_out_spinning(&self) {
-        if self.window.speedup == 0 || self.share().share == 0 {
+        if self.window.speedup == 0 {
             return;
         }
         let cpu = thread_cpu();
@@ -450,6 +428,25 @@ pub fn enter_waiting() -> Option<Entered> {
     let entered = enter();
     thread.waiting.store(word, Relaxed);
     entered
+}
+
+/// A hook begins, and with it a stretch of work ends: it is credited by its own share.
+#[inline]
+pub fn end_segment() {
+    if let Some(entered) = enter() {
+        entered.credit_partial(CREDIT_GAP);
+        entered.leave();
+    }
+}
+
+/// A hook ends, and with it another stretch of work begins.
+#[inline]
+pub fn begin_segment(key: u64) {
+    // SAFETY: null or a slot of the region, set at registration.
+    if let Some(slot) = unsafe { thread().slot.load(Relaxed).as_ref() } {
+        slot.segment.store(key, Relaxed);
+        slot.segment_time.store(now(), Relaxed);
+    }
 }
 
 /// Pays before a lock is taken, so that no pause is slept with it held.

@@ -75,6 +75,8 @@ fn reset(region: &'static Region, slot: &ThreadSlot) {
         &slot.partial,
         &slot.look_time,
         &slot.look_raised,
+        &slot.segment,
+        &slot.segment_time,
         &slot.cpu_mark,
         &slot.share,
         &slot.share_samples,

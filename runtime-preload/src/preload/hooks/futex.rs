@@ -8,12 +8,13 @@
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long};
 
-use super::super::process_copies;
 use super::super::syscalls::syscall6;
 use super::super::thread_ledger::{self, after_block, before_block};
+use super::super::{process_copies, shared};
 use super::process::before_filter;
 use super::replacement;
 use super::signals::raw_mask;
+use crate::segment::key;
 
 const FUTEX_WAIT: u64 = 0;
 const FUTEX_WAKE: u64 = 1;
@@ -109,6 +110,10 @@ pub extern "C" fn on_error(result: c_long) -> c_long {
 extern "C" fn on_futex(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long {
     // SAFETY: forwarded as the program gave them; the kernel checks its pointers.
     let call = || unsafe { syscall6(number, [a, b, c, d, e, f]) };
+    let kept = shared::is_active();
+    if kept {
+        thread_ledger::end_segment();
+    }
     let result = if number == libc::SYS_futex_waitv {
         waiting(call)
     } else {
@@ -126,6 +131,9 @@ extern "C" fn on_futex(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f
             _ => call(),
         }
     };
+    if kept {
+        thread_ledger::begin_segment(key("futex", a ^ (b & COMMAND_MASK)));
+    }
     returned(result)
 }
 

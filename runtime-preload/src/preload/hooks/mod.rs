@@ -31,6 +31,7 @@ mod signal_wait;
 pub mod signals;
 mod spin;
 mod thread_life;
+pub mod word;
 
 use core::ffi::c_int;
 
@@ -52,11 +53,21 @@ macro_rules! hook {
             /// # Safety
             /// As the real one.
             #[inline(never)]
+            #[allow(unreachable_code, unused_variables, reason = "pthread_exit does not return")]
             unsafe extern "C" fn in_window($($word: $type),*) -> $result {
                 let real = $crate::preload::real_functions::$name();
                 // SAFETY: the caller's arguments, unchanged.
                 let $call = || unsafe { real($($word),*) };
-                $body
+                $crate::preload::thread_ledger::end_segment();
+                let result = { $body };
+                #[allow(unused_mut, reason = "a function without arguments has no object")]
+                let mut object = 0;
+                $(if object == 0 {
+                    object = $crate::preload::hooks::word::Word::word($word);
+                })*
+                let key = $crate::segment::key(stringify!($name), object);
+                $crate::preload::thread_ledger::begin_segment(key);
+                result
             }
             if $crate::preload::shared::is_active() {
                 // SAFETY: the caller's arguments, unchanged.
