@@ -14,13 +14,6 @@ pub enum Doubt {
         /// Why.
         cause: String,
     },
-    /// More threads want to run than there are processors.
-    MoreThreadsThanProcessors {
-        /// The mean number of runnable threads, in tenths.
-        runnable_tenths: u64,
-        /// Processors that the program may use.
-        processors: usize,
-    },
     /// Samples leave out the kernel and the program spent time there.
     KernelNotSampled {
         /// Part of its CPU time, percent.
@@ -122,7 +115,6 @@ impl Doubt {
     pub fn name(&self) -> &'static str {
         match self {
             Doubt::TimerSampler { .. } => "timer-sampler",
-            Doubt::MoreThreadsThanProcessors { .. } => "more-threads-than-processors",
             Doubt::KernelNotSampled { .. } => "kernel-not-sampled",
             Doubt::DebugInformation { .. } => "debug-information",
             Doubt::CutStacks { .. } => "cut-stacks",
@@ -164,17 +156,6 @@ impl fmt::Display for Doubt {
                 f,
                 "The timer sampler ran, whose samples are rarer and whose intervals are wider: \
                  {cause}."
-            ),
-            Doubt::MoreThreadsThanProcessors {
-                runnable_tenths,
-                processors,
-            } => write!(
-                f,
-                "About {}.{} threads wanted to run at once on {processors} processors, so a pause of \
-                 one lets another run and predictions are rougher; run it with fewer threads or \
-                 on more processors.",
-                runnable_tenths / 10,
-                runnable_tenths % 10,
             ),
             Doubt::KernelNotSampled { percent } => write!(
                 f,

@@ -330,9 +330,7 @@ impl Controller<'_> {
                     return self.after_void(Void::Bounded);
                 }
                 self.void_in_a_row = 0;
-                if target.crowd.end(target.pid) {
-                    self.session.doubts.insert(target.crowd.doubt());
-                }
+                target.crowd.end(target.pid);
                 block.measured.push(measured);
                 let waited = ProcessorWait::read(target.pid).since(&block.wait);
                 block.waited.push(waited);

@@ -1,20 +1,22 @@
 //! How many threads of a target want to run at once, from the kernel's run queue statistics, and
 //! what follows for its pauses ([`coz_rs_runtime_preload::crowding`]).
 
+use std::collections::HashMap;
+use std::fs;
 use std::path::Path;
 
 use coz_rs_runtime_preload::crowding::{CROWDED, runnable};
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
 
-use crate::doubt::Doubt;
-
 /// Threads that are read at most: reading one takes some microseconds.
 const MOST_THREADS: usize = 128;
-/// Weight of the newest baseline window in the mean.
-const NEWEST: f64 = 0.25;
+/// What is left of older baseline windows at each new one.
+const FADE: f64 = 0.8;
+/// CPU time that must have been seen before anything is concluded, ns.
+const ENOUGH: f64 = 50e6;
 
-/// CPU time and time spent runnable without a processor, ns, of all threads together.
+/// CPU time and time spent runnable without a processor, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Times {
     cpu: u64,
@@ -25,9 +27,11 @@ struct Times {
 #[derive(Debug)]
 pub struct Crowd {
     processors: usize,
-    /// The mean number of runnable threads while no pauses were paid.
-    mean: Option<f64>,
-    baseline: Option<Times>,
+    /// CPU time and waits seen in baseline windows, fading.
+    cpu: f64,
+    waited: f64,
+    /// The threads at the begin of the present window, if it is a baseline window.
+    baseline: Option<HashMap<u32, Times>>,
 }
 
 impl Crowd {
@@ -41,73 +45,73 @@ impl Crowd {
         });
         Crowd {
             processors: processors.max(1),
-            mean: None,
+            cpu: 0.0,
+            waited: 0.0,
             baseline: None,
         }
     }
 
     /// A window begins; before the first, what the process did until now counts.
     pub fn begin(&mut self, pid: u32, baseline: bool) {
-        let times = if baseline || self.mean.is_none() {
-            read(pid)
-        } else {
-            None
-        };
-        if self.mean.is_none() {
-            self.mean = times.and_then(|all| runnable(all.cpu, all.waited, self.processors));
+        let first = self.cpu == 0.0;
+        let threads = (baseline || first).then(|| read(pid)).flatten();
+        if let Some(threads) = threads.as_ref().filter(|_| first) {
+            self.add(&HashMap::new(), threads);
         }
-        self.baseline = times.filter(|_| baseline);
+        self.baseline = threads.filter(|_| baseline);
     }
 
-    /// The window has been measured; whether the process is crowded.
-    pub fn end(&mut self, pid: u32) -> bool {
+    /// The window has been measured.
+    pub fn end(&mut self, pid: u32) {
         if let Some(begin) = self.baseline.take()
             && let Some(end) = read(pid)
-            && let Some(newest) = runnable(
-                end.cpu.saturating_sub(begin.cpu),
-                end.waited.saturating_sub(begin.waited),
-                self.processors,
-            )
         {
-            let old = self.mean.unwrap_or(newest);
-            self.mean = Some(old + (newest - old) * NEWEST);
-            log::debug!("{newest:.2} threads runnable, {:.2} in the mean", old);
+            self.cpu *= FADE;
+            self.waited *= FADE;
+            self.add(&begin, &end);
+            log::debug!("{:?} threads runnable", self.runnable());
         }
-        self.is_crowded()
+    }
+
+    /// Adds what the threads alive at the end have done. Those that ended meanwhile are left out on
+    /// both sides, so short-lived threads count with what was seen of them.
+    fn add(&mut self, begin: &HashMap<u32, Times>, end: &HashMap<u32, Times>) {
+        for (thread, times) in end {
+            let before = begin.get(thread).copied().unwrap_or_default();
+            self.cpu += times.cpu.saturating_sub(before.cpu) as f64;
+            self.waited += times.waited.saturating_sub(before.waited) as f64;
+        }
+    }
+
+    fn runnable(&self) -> Option<f64> {
+        let enough = self.cpu >= ENOUGH;
+        let seen = runnable(self.cpu as u64, self.waited as u64, self.processors);
+        seen.filter(|_| enough)
     }
 
     /// Whether clearly more threads want to run than there are processors.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
-        self.mean
+        self.runnable()
             .is_some_and(|mean| mean >= self.processors as f64 * CROWDED)
-    }
-
-    /// The doubt about a crowded process.
-    #[must_use]
-    pub fn doubt(&self) -> Doubt {
-        Doubt::MoreThreadsThanProcessors {
-            runnable_tenths: (self.mean.unwrap_or(0.0) * 10.0).round() as u64,
-            processors: self.processors,
-        }
     }
 }
 
-/// Sums `/proc/PID/task/*/schedstat` (Documentation/scheduler/sched-stats.rst: time on the
+/// Reads `/proc/PID/task/*/schedstat` (Documentation/scheduler/sched-stats.rst: time on the
 /// processor, time waiting to run, both ns, and the number of turns).
-fn read(pid: u32) -> Option<Times> {
-    let tasks = std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task")).ok()?;
-    let mut sum = Times::default();
+fn read(pid: u32) -> Option<HashMap<u32, Times>> {
+    let tasks = fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task")).ok()?;
+    let mut threads = HashMap::new();
     for task in tasks.flatten().take(MOST_THREADS) {
+        let number = task.file_name().to_str().and_then(|name| name.parse().ok());
         // A thread may end meanwhile.
-        let Ok(text) = std::fs::read_to_string(task.path().join("schedstat")) else {
+        let (Some(number), Ok(text)) = (number, fs::read_to_string(task.path().join("schedstat")))
+        else {
             continue;
         };
-        let times = parse(&text)?;
-        sum.cpu = sum.cpu.saturating_add(times.cpu);
-        sum.waited = sum.waited.saturating_add(times.waited);
+        threads.insert(number, parse(&text)?);
     }
-    Some(sum)
+    Some(threads)
 }
 
 fn parse(text: &str) -> Option<Times> {
@@ -132,8 +136,29 @@ mod tests {
 
     #[test]
     fn we_ourselves_have_run() {
-        let times = read(std::process::id()).expect("Linux has schedstat");
-        assert!(times.cpu > 0);
+        let threads = read(std::process::id()).expect("Linux has schedstat");
+        assert!(threads.values().any(|times| times.cpu > 0));
         assert!(Crowd::new(std::process::id()).processors >= 1);
+    }
+
+    #[test]
+    fn threads_that_have_just_begun_make_no_crowd() {
+        let mut crowd = Crowd::new(std::process::id());
+        crowd.processors = 2;
+        let thread = |cpu, waited| Times { cpu, waited };
+        // The old ones have ended; the new ones waited a little for their first turn.
+        let begin = HashMap::from([(1, thread(900_000_000, 0)), (2, thread(6_000_000, 50_000))]);
+        let end = HashMap::from([(1, thread(901_000_000, 0)), (3, thread(100_000, 90_000))]);
+        crowd.add(&begin, &end);
+        assert!(!crowd.is_crowded(), "too little was seen");
+        for _ in 0..20 {
+            crowd.add(&begin, &HashMap::from([(4, thread(5_000_000, 60_000))]));
+        }
+        assert!(!crowd.is_crowded(), "{:?}", crowd.runnable());
+        crowd.add(
+            &begin,
+            &HashMap::from([(5, thread(200_000_000, 90_000_000))]),
+        );
+        assert!(crowd.is_crowded(), "{:?}", crowd.runnable());
     }
 }
