@@ -90,7 +90,7 @@ impl Finding {
 /// All that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
-    /// [`FORMAT_VERSION`].
+    /// Version of the form of the answer.
     pub format_version: u32,
     /// Version of coz-rs.
     pub coz_rs_version: &'static str,
