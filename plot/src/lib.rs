@@ -5,6 +5,7 @@
 pub mod estimates;
 pub mod export;
 pub mod html;
+pub mod location;
 pub mod profile;
 pub mod record;
 pub mod safe_text;

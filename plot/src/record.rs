@@ -3,8 +3,8 @@
 //! The records named `startup`, `experiment`, `throughput-point`, `latency-point`, `samples` and
 //! `runtime` are those of Coz, so that its viewer opens our profiles; our further fields are ones
 //! that it ignores. That viewer warns of any other type of record, so what only we have to say
-//! travels inside types that it skips: the session in a `startup`, a doubt or a slowdown in a
-//! `shutdown`.
+//! travels inside types that it skips: the session in a `startup`; a doubt, a slowdown
+//! or what the scope left out in a `shutdown`.
 //! All times are nanoseconds.
 
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,9 @@ pub enum Record {
         /// The chains.
         chains: Vec<CallerChain>,
     },
+    /// Samples that a rule of the scope kept from the code that used the time, since the last such
+    /// record of the rule and what it left out.
+    Scope(ScopeNote),
     /// A doubt about what was measured (see the profiler's list).
     Doubt {
         /// Machine-readable name.
@@ -118,6 +121,25 @@ impl CallerFrame {
     pub fn location(&self) -> &str {
         &self.1
     }
+}
+
+/// What a rule of the scope left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScopeNote {
+    /// Machine-readable name of the rule.
+    pub rule: String,
+    /// What it left out, in words.
+    pub what: String,
+    /// Samples that belong to no line because of it.
+    pub dropped: u64,
+    /// Samples in it that belong to a line in scope that called it.
+    pub beneath: u64,
+    /// Where most of these were in the whole run, with their counts.
+    pub places: Vec<(String, u64)>,
+    /// The option that takes it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
 }
 
 /// What was run, how and where.
@@ -263,6 +285,8 @@ enum Line {
         doubt: Option<DoubtLine>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slowdown: Option<Vec<SlowdownPoint>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<ScopeNote>,
     },
 }
 
@@ -329,17 +353,26 @@ impl From<Record> for Line {
                     location,
                 }),
                 slowdown: None,
+                scope: None,
+            },
+            Record::Scope(note) => Line::Shutdown {
+                time: None,
+                doubt: None,
+                slowdown: None,
+                scope: Some(note),
             },
             Record::Slowdown { points } => Line::Shutdown {
                 time: None,
                 doubt: None,
                 slowdown: Some(points),
+                scope: None,
             },
             Record::Runtime { time } => Line::Runtime { time },
             Record::Shutdown { time } => Line::Shutdown {
                 time: Some(time),
                 doubt: None,
                 slowdown: None,
+                scope: None,
             },
         }
     }
@@ -401,6 +434,9 @@ impl From<Line> for Record {
                 slowdown: Some(points),
                 ..
             } => Record::Slowdown { points },
+            Line::Shutdown {
+                scope: Some(note), ..
+            } => Record::Scope(note),
             Line::Shutdown { time, .. } => Record::Shutdown {
                 time: time.unwrap_or(0),
             },
@@ -467,6 +503,14 @@ mod tests {
                     frames: vec![CallerFrame("main".to_owned(), "a.c:9".to_owned())],
                 }],
             },
+            Record::Scope(ScopeNote {
+                rule: "crate".to_owned(),
+                what: "crate flate2-1.0.3".to_owned(),
+                dropped: 0,
+                beneath: 7,
+                places: vec![("mem.rs:3".to_owned(), 5)],
+                option: None,
+            }),
             Record::Doubt {
                 doubt: "timer-sampler".to_owned(),
                 text: "The timer sampler ran.".to_owned(),

@@ -3,13 +3,15 @@
 
 use std::collections::HashMap;
 
-/// For each location the file name, preceded by as many directories as tell it from the files of
-/// the others. The part after the last `:` is the line and stays.
+use crate::location::Location;
+
+/// For each line the file name, preceded by as many directories as tell it from the files of
+/// the others. The line stays, and so does the caller that it must be beneath; functions stay.
 #[must_use]
 pub fn shorten<'a>(locations: impl IntoIterator<Item = &'a str>) -> HashMap<&'a str, String> {
     let locations: Vec<&str> = locations.into_iter().collect();
-    let file = |location: &'a str| location.rsplit_once(':').map_or(location, |(file, _)| file);
-    let mut files: Vec<&str> = locations.iter().map(|location| file(location)).collect();
+    let place = |location: &'a str| Location::of(location).place;
+    let mut files: Vec<&str> = locations.iter().map(|location| place(location)).collect();
     files.sort_unstable();
     files.dedup();
     let mut short: HashMap<&str, &str> = HashMap::new();
@@ -33,12 +35,12 @@ pub fn shorten<'a>(locations: impl IntoIterator<Item = &'a str>) -> HashMap<&'a 
     locations
         .into_iter()
         .map(|location| {
-            let file = file(location);
-            let rest = &location[file.len()..];
-            (
-                location,
-                format!("{}{rest}", short.get(file).unwrap_or(&file)),
-            )
+            let Location { place, line, rest } = Location::of(location);
+            let name = match line {
+                Some(_) => format!("{}{rest}", short.get(place).unwrap_or(&place)),
+                None => location.to_owned(),
+            };
+            (location, name)
         })
         .collect()
 }
@@ -154,6 +156,7 @@ mod tests {
             "/w/b/x.c:10",
             "main",
             "x::y",
+            "walk (/w/b/tree.c) under main",
             "/",
         ];
         let short = shorten(locations);
@@ -169,7 +172,8 @@ mod tests {
                 "x.c:10",
                 "main",
                 "x::y",
-                ""
+                "walk (/w/b/tree.c) under main",
+                "/"
             ]
         );
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::run::Options;
+use crate::scope_arguments::ScopeArguments;
 use crate::targets::target::Sampler;
 
 const EXAMPLES: &str = "\
@@ -91,28 +92,14 @@ pub struct RunArguments {
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
 
-    /// Select only lines of source files that fit this glob (repeatable).
-    ///
-    /// Without it every source file counts that is not of the system, the Rust standard library
-    /// or a fetched crate. `%` stands for `*`.
-    #[arg(long, value_name = "GLOB")]
-    pub source_scope: Vec<String>,
-
-    /// Never select lines of source files that fit this glob (repeatable).
-    ///
-    /// For instance generated code, or tests.
-    #[arg(long, value_name = "GLOB")]
-    pub source_exclude: Vec<String>,
-
-    /// Select lines of binaries that fit this glob, not of the executable (repeatable).
-    ///
-    /// For code in shared libraries; MAIN stands for the executable itself.
-    #[arg(long, value_name = "GLOB")]
-    pub binary_scope: Vec<String>,
+    /// What experiments may select.
+    #[command(flatten)]
+    pub scope: ScopeArguments,
 
     /// Experiment on this line only (repeatable).
     ///
-    /// To know one line well. The last parts of the path are enough: parser.rs:120.
+    /// To know one line well. The last parts of the path are enough: parser.rs:120. With --unit
+    /// function it is a function's name.
     #[arg(long, value_name = "FILE:LINE")]
     pub fixed_line: Vec<String>,
 
@@ -520,9 +507,7 @@ impl RunArguments {
         Options {
             command: self.program,
             output: self.output,
-            source_scope: self.source_scope,
-            source_exclude: self.source_exclude,
-            binary_scope: self.binary_scope,
+            scope: self.scope,
             fixed_lines: self.fixed_line,
             fixed_speedups: self.fixed_speedup.map_or_else(Vec::new, |these| these.0),
             end_to_end: self.end_to_end,

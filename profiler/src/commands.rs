@@ -84,6 +84,10 @@ fn report(finished: &Finished) {
     if let Some(nothing) = &finished.nothing {
         eprintln!("coz-rs: {nothing}");
         eprint!("{}", remarks(&finished.diagnosis));
+        let analysis = analyse(&finished.records);
+        let left_out =
+            text::scope_summary(&analysis, &style(std::io::stderr(), ColourChoice::Auto));
+        eprint!("{left_out}");
         return;
     }
     for note in &finished.notes {

@@ -13,6 +13,7 @@ use crate::demo_program::{DemoProgram, build};
 use crate::launch::preload_library::cache_directory;
 use crate::private_directory::PrivateDirectory;
 use crate::run::{Finished, Options, run};
+use crate::scope_arguments::ScopeArguments;
 
 /// How long the program runs under the profiler, s, to find out which lines matter.
 const SECONDS: f64 = 25.0;
@@ -93,10 +94,7 @@ fn options(
     Options {
         command,
         output: profile.to_owned(),
-        source_scope: Vec::new(),
-        // The marks of progress are no work.
-        source_exclude: vec!["%progress-points%".to_owned()],
-        binary_scope: Vec::new(),
+        scope: ScopeArguments::default(),
         fixed_lines,
         fixed_speedups: Vec::new(),
         end_to_end: false,

@@ -22,6 +22,8 @@ pub mod private_directory;
 pub mod profile_log;
 pub mod report_output;
 pub mod run;
+pub mod scope_arguments;
+pub mod scope_tally;
 pub mod symbols;
 pub mod targets;
 pub mod two_profiles;

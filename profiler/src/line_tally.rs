@@ -8,6 +8,7 @@ use coz_rs_plot::record::Record;
 
 use crate::caller_chains::CallerChains;
 use crate::experiments::choice::{Candidate, LEVELS};
+use crate::scope_tally::ScopeTally;
 use crate::symbols::LineId;
 
 /// A line of any target.
@@ -64,6 +65,8 @@ pub struct LineTally<Id = LineId> {
     by_target: HashMap<(u32, Id), LineNumber>,
     /// The chains of calls that led to them.
     pub callers: CallerChains,
+    /// What the scope left out.
+    pub left_out: ScopeTally,
     /// Samples of known code, none of it in scope.
     pub out_of_scope: u64,
     /// Samples of unknown code.
@@ -77,6 +80,7 @@ impl<Id> Default for LineTally<Id> {
             by_location: HashMap::new(),
             by_target: HashMap::new(),
             callers: CallerChains::default(),
+            left_out: ScopeTally::default(),
             out_of_scope: 0,
             unknown: 0,
         }
@@ -220,6 +224,7 @@ impl<Id: Copy + Eq + Hash> LineTally<Id> {
                 chains,
             }));
         }
+        records.extend(self.left_out.records());
         records
     }
 
@@ -227,6 +232,7 @@ impl<Id: Copy + Eq + Hash> LineTally<Id> {
     pub fn forget_target(&mut self, target: u32) {
         self.by_target.retain(|(owner, _), _| *owner != target);
         self.callers.forget_target(target);
+        self.left_out.forget_target(target);
     }
 }
 

@@ -28,6 +28,7 @@ use crate::launch::signals::Signals;
 use crate::line_tally::LineTally;
 use crate::private_directory::PrivateDirectory;
 use crate::profile_log::ProfileLog;
+use crate::scope_arguments::ScopeArguments;
 use crate::symbols::{LineNotFound, Scope, Symbols};
 use crate::targets::greeting_server::{GreetingServer, Terms};
 use crate::targets::target::Sampler;
@@ -43,12 +44,8 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// The profile.
     pub output: PathBuf,
-    /// Globs of source files in scope.
-    pub source_scope: Vec<String>,
-    /// Globs of source files out of scope.
-    pub source_exclude: Vec<String>,
-    /// Globs of binaries in scope.
-    pub binary_scope: Vec<String>,
+    /// What experiments may select.
+    pub scope: ScopeArguments,
     /// Lines to select, `file:line`.
     pub fixed_lines: Vec<String>,
     /// The virtual speedups to try, 0..=1; none means the usual ones.
@@ -114,11 +111,7 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         anyhow::bail!("no program was named; try `coz-rs run -- ./app`");
     };
     let executable = inspect(name)?;
-    let scope = Scope::new(
-        &options.source_scope,
-        &options.source_exclude,
-        &options.binary_scope,
-    )?;
+    let scope = options.scope.scope()?;
     check_fixed_lines(options, &executable, &scope)?;
     let seed = options
         .seed
@@ -212,7 +205,7 @@ fn check_fixed_lines(
     for line in &options.fixed_lines {
         match symbols.find_line(line) {
             // Another process or a library may have it.
-            Ok(_) | Err(LineNotFound::NoSuchFile { .. }) => {}
+            Ok(_) | Err(LineNotFound::NoSuchFile { .. } | LineNotFound::NoSuchFunction { .. }) => {}
             Err(error) => return Err(in_one_sentence(error).context("--fixed-line")),
         }
     }

@@ -8,8 +8,10 @@ mod symbols {
     mod both_directions;
     mod damage;
     mod debug_files;
+    mod folding;
     mod known_lines;
     mod loaded_later;
+    mod oracle;
     mod other_tools;
     mod unwinding;
 }

@@ -19,6 +19,8 @@ pub const NAME_BYTES: usize = 200;
 pub const MAX_THREADS: usize = 4096;
 /// Address ranges of one selected line.
 pub const MAX_RANGES: usize = 8192;
+/// Address ranges of the functions that hits must be beneath.
+pub const MAX_CALLERS: usize = 2048;
 /// Modules (executable, libraries, vDSO) with an unwind table.
 pub const MAX_MODULES: usize = 1024;
 /// Frames kept of one sample: the innermost ones.
@@ -155,8 +157,16 @@ pub struct Plan {
     /// 1: more threads want to run than there are processors, which changes how pauses are paid
     /// ([`crate::crowding`]).
     pub crowded: AtomicU32,
-    /// Disjoint half-open address ranges of the selected line, ascending.
+    /// How many of these, from the front, are hits wherever they are; the others are hits only
+    /// beneath a frame in `callers`. All of them, unless hits must have a certain caller.
+    pub alone_count: AtomicU32,
+    /// How many of `callers` count.
+    pub caller_count: AtomicU32,
+    /// Half-open address ranges of the selected line. Those before `alone_count` ascend and are
+    /// disjoint, and so do and are those after it.
     pub ranges: [Range; MAX_RANGES],
+    /// Half-open address ranges of the functions that hits must be beneath, ascending, disjoint.
+    pub callers: [Range; MAX_CALLERS],
 }
 
 /// A half-open range of addresses.

@@ -12,6 +12,7 @@ pub mod crowding;
 pub mod delay_ledger;
 pub mod handshake;
 pub mod hit_share;
+pub mod hit_test;
 pub mod layout;
 pub mod pause_bound;
 #[cfg(coz_rs_preload)]

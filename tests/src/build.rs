@@ -162,7 +162,7 @@ fn with_crates(binary: &str) -> Result<PathBuf> {
 }
 
 /// The progress points as a plain rlib, for programs built without cargo.
-fn points() -> Result<PathBuf> {
+pub fn points() -> Result<PathBuf> {
     let source = root().join("progress-points/src/lib.rs");
     let mut hasher = DefaultHasher::new();
     let mut files: Vec<_> = fs::read_dir(root().join("progress-points/src"))?

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::curve::{Curve, CurvePoint};
+use super::scope::ScopeReport;
 use super::verdict::Verdict;
 use crate::record::{CallerChain, Session};
 
@@ -31,6 +32,8 @@ pub struct Analysis {
     pub untried: Vec<UntriedLine>,
     /// By line, the chains of calls that led to its samples, most samples first.
     pub callers: BTreeMap<String, Vec<CallerChain>>,
+    /// What the rules of the scope left out.
+    pub scope: ScopeReport,
     /// Windows measured.
     pub windows: usize,
     /// Experiments: paired blocks, or windows in a profile without blocks.

@@ -22,6 +22,7 @@ mod disturbed;
 mod doubts;
 mod layout;
 mod line;
+mod scope;
 mod sentence;
 mod tally;
 mod variance;
@@ -38,6 +39,7 @@ pub use comparison::{Comparison, LineChange, Pace, PointChange, compare};
 pub use curve::{Curve, CurvePoint};
 use disturbed::Disturbances;
 use line::{estimate, observed};
+pub use scope::ScopeReport;
 pub use sentence::percent;
 use tally::{Facts, Tally};
 use variance::Shared;
@@ -80,6 +82,7 @@ pub fn analyse(records: &[Record]) -> Analysis {
         sessions: tally.sessions.clone(),
         untried: tally.untried(&gathered.locations),
         callers: tally.callers(),
+        scope: ScopeReport::of(records, tally.total),
         windows: gathered.windows,
         experiments: if gathered.blocks > 0 {
             gathered.blocks

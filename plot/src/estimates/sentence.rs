@@ -1,6 +1,7 @@
 //! The result in one sentence, for people who have never heard of causal profiling.
 
 use super::{CurvePoint, LineEstimate, PointAnalysis, PointKind, Verdict};
+use crate::location::Location;
 use crate::safe_text::one_line;
 use crate::short_names::short_function;
 
@@ -25,13 +26,17 @@ pub fn percent(part: f64) -> String {
 
 /// `file:line` and its function, the way one speaks of it.
 fn name(line: &LineEstimate) -> String {
-    let location = one_line(&line.location);
-    let short = location.rsplit('/').next().unwrap_or(&location);
+    let location = Location::of(&line.location);
+    let place = match location.line {
+        Some(_) => location.place.rsplit('/').next().unwrap_or(""),
+        None => location.place,
+    };
+    let short = one_line(&format!("{place}{}", location.rest));
     match &line.function {
-        Some(function) if !function.is_empty() => {
+        Some(function) if !function.is_empty() && !location.is_function() => {
             format!("{short} ({})", one_line(&short_function(function)))
         }
-        _ => short.to_owned(),
+        _ => short,
     }
 }
 

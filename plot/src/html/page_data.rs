@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::estimates::Analysis;
+use crate::location::Location;
 use crate::record::{CallerChain, CallerFrame};
 use crate::safe_text::one_line;
 use crate::short_names::{short_function, shorten};
@@ -76,6 +77,8 @@ pub(super) fn json(
     value["sources"] = Value::Object(sources);
     value["callers"] = callers(analysis);
     value["untried_count"] = json!(untried_count);
+    let scope = crate::text::scope_summary(analysis, &crate::text::Style::unbroken());
+    value["scope_text"] = scope.lines().map(|line| json!(line)).collect();
     value["version"] = json!(env!("CARGO_PKG_VERSION"));
     tidy(&mut value);
     in_script(&value.to_string())
@@ -130,10 +133,8 @@ fn name_line(line: &mut Value, name: &str, file: &str, number: Option<u32>) {
 
 /// File and line of a location; a function's name has no line.
 fn split(location: &str) -> (&str, Option<u32>) {
-    match location.rsplit_once(':') {
-        Some((file, number)) if number.parse::<u32>().is_ok() => (file, number.parse().ok()),
-        _ => (location, None),
-    }
+    let Location { place, line, .. } = Location::of(location);
+    (place, line)
 }
 
 /// Numbers with as many digits as a picture shows, text without what reorders or hides it.

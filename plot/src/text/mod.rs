@@ -5,6 +5,7 @@
 
 pub mod comparison;
 mod curve_plot;
+mod scope;
 mod table;
 
 use std::collections::HashMap;
@@ -40,6 +41,16 @@ impl Default for Style {
             braille: false,
             lines: 20,
             curves: 4,
+        }
+    }
+}
+
+impl Style {
+    /// No line is broken.
+    pub(crate) fn unbroken() -> Style {
+        Style {
+            width: usize::MAX,
+            ..Style::default()
         }
     }
 }
@@ -96,6 +107,11 @@ pub fn report(analysis: &Analysis, style: &Style) -> String {
         text.push_str("\nNo progress point was visited in any experiment, so nothing is known.\n");
     }
     text.push_str(&untried(analysis, style));
+    let left_out = scope::scope(&analysis.scope, 12, style);
+    if !left_out.is_empty() {
+        text.push('\n');
+        text.push_str(&left_out);
+    }
     text.push_str(&doubts(analysis, style));
     text
 }
@@ -120,8 +136,15 @@ pub fn summary(analysis: &Analysis, style: &Style) -> String {
             text.push_str(&lines(point, &names, style));
         }
     }
+    text.push_str(&scope::scope(&analysis.scope, 4, style));
     text.push_str(&doubts(analysis, style));
     text
+}
+
+/// What the scope left out, in short; empty if it left out little.
+#[must_use]
+pub fn scope_summary(analysis: &Analysis, style: &Style) -> String {
+    scope::scope(&analysis.scope, 4, style)
 }
 
 fn heading(analysis: &Analysis, style: &Style) -> String {

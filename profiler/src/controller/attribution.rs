@@ -12,8 +12,10 @@ use crate::symbols::{Owner, Scope, Symbols};
 use crate::targets::shared_region::{Flow, PointKind, Sample, TableToPublish};
 use crate::targets::target::Target;
 
-/// Modules are looked at again this often at most, when code of an unknown one was sampled.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Modules are looked at again this often at most, when code of an unknown one was sampled,
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// and this often without: another library may have come to where one was.
+const LOOK_ANYWAY: Duration = Duration::from_secs(2);
 /// Of the busiest thread's samples, a busy thread has at least this part.
 const BUSY: f64 = 0.1;
 /// What is left of a thread's old samples at each look.
@@ -28,6 +30,8 @@ pub(super) struct Attribution {
     by_target: HashMap<u32, Seen>,
     /// Samples read and lost of targets that have ended.
     ended: (u64, u64),
+    /// When the first sample was seen, ns.
+    first_sample: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +50,7 @@ impl Attribution {
             scope,
             by_target: HashMap::new(),
             ended: (0, 0),
+            first_sample: None,
         }
     }
 
@@ -59,6 +64,9 @@ impl Attribution {
             }
         });
         seen.read += drained.read;
+        if drained.read > 0 {
+            self.first_sample.get_or_insert_with(now);
+        }
         seen.lost += drained.lost;
     }
 
@@ -84,25 +92,37 @@ impl Attribution {
         let held = std::mem::take(&mut seen.held);
         seen.threads.values_mut().for_each(|weight| *weight *= FADE);
         seen.threads.retain(|_, weight| *weight > 0.01);
-        if has_unknown_code(target, &held)
-            && target
-                .modules_seen
-                .is_none_or(|at| at.elapsed() >= LOOK_AGAIN)
-        {
+        let pause = if has_unknown_code(target, &held) {
+            LOOK_AGAIN
+        } else {
+            LOOK_ANYWAY
+        };
+        if target.modules_seen.is_none_or(|at| at.elapsed() >= pause) {
             renew_modules(target, doubts);
         }
         let Some(symbols) = &mut target.symbols else {
             return;
         };
+        if symbols.take_fetched() {
+            log::info!("debug information was fetched for process {}", target.pid);
+        }
         for sample in &held {
             let weight = u64::from(sample.weight.max(1));
             *seen.threads.entry(sample.tid).or_default() += weight as f64;
-            match symbols.owner(&sample.frames) {
+            let attributed = symbols.attribute(&sample.frames);
+            if let Some(left_out) = attributed.left_out {
+                let owned = matches!(attributed.owner, Owner::Line(_));
+                let left_out_of = || symbols.left_out(left_out);
+                let tally = &mut tally.left_out;
+                tally.count(target.number, left_out, owned, weight, left_out_of);
+            }
+            match attributed.owner {
                 Owner::Line(id) => {
                     let number = tally.known(target.number, id).unwrap_or_else(|| {
                         let line = symbols.line(id);
-                        let location = format!("{}:{}", line.file, line.line);
-                        tally.number(target.number, id, location, &line.function)
+                        let location = line.location.clone();
+                        let function = line.function_and_aliases();
+                        tally.number(target.number, id, location, &function)
                     });
                     tally.count(number, weight);
                     tally.callers.count(
@@ -147,6 +167,11 @@ impl Attribution {
             .values()
             .filter(|weight| **weight >= most * BUSY);
         busy.count().max(1)
+    }
+
+    /// When the first sample was seen, ns.
+    pub(super) fn first_sample(&self) -> Option<u64> {
+        self.first_sample
     }
 
     /// Samples read and lost, all targets together.

@@ -13,11 +13,10 @@ use crate::experiments::observation::Observation;
 use crate::experiments::window::{LATENCY_NAP, LEAD_IN, Measured, Meter, Step, Terms, Void};
 use crate::line_tally::LineNumber;
 use crate::run::PERIOD;
-use crate::symbols::LineId;
+use crate::symbols::{HitRanges, LineId};
 use crate::targets::processor_wait::{ProcessorWait, Waited};
 use crate::targets::shared_region::{PlanToPublish, PointKind};
 use crate::targets::target::Target;
-use coz_rs_runtime_preload::layout::MAX_RANGES;
 
 /// An experiment under way.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub(super) struct Block {
     line: LineNumber,
     id: LineId,
     location: String,
-    ranges: Vec<(u64, u64)>,
+    ranges: HitRanges,
     speedup: f64,
     order: Order,
     terms: Terms,
@@ -128,9 +127,9 @@ impl Controller<'_> {
         let speedup = self.session.chooser.speedup(&candidate);
         let order = self.session.chooser.order();
         let target = &mut self.targets[index];
-        let ranges = target.symbols.as_mut()?.ranges(id);
+        let ranges = target.symbols.as_mut()?.hit_ranges(id);
         let location = self.session.tally.line(line)?.location.clone();
-        if ranges.len() > MAX_RANGES {
+        if !ranges.fit() {
             self.session.doubts.insert(Doubt::TooManyRanges {
                 location: location.clone(),
             });
@@ -215,10 +214,13 @@ impl Controller<'_> {
             match symbols.find_line(text) {
                 Ok(id) => {
                     let line = symbols.line(id);
-                    let location = format!("{}:{}", line.file, line.line);
-                    let number = session
-                        .tally
-                        .number(target.pid, id, location, &line.function);
+                    let location = line.location.clone();
+                    let number = session.tally.number(
+                        target.number,
+                        id,
+                        location,
+                        &line.function_and_aliases(),
+                    );
                     found.push((id, number));
                 }
                 Err(error) => session.learned.note_missing_line(error.to_string()),
@@ -236,6 +238,14 @@ impl Controller<'_> {
 
     /// Puts the block's first window in force.
     pub(super) fn begin(&mut self, mut block: Box<Block>) -> u64 {
+        if let Some(first) = self
+            .attribution
+            .first_sample()
+            .filter(|_| block.number == 1)
+        {
+            let waited = now().saturating_sub(first) / 1_000_000;
+            log::info!("the first experiment begins {waited} ms after the first sample");
+        }
         let wait = self.put_in_force(&mut block);
         self.phase = Phase::Experiment(block);
         wait

@@ -289,7 +289,17 @@ impl Controller<'_> {
             let used =
                 usage.user_time().num_milliseconds() + usage.system_time().num_milliseconds();
             session.learned.cost.own = used.max(0).cast_unsigned() * 1_000_000;
+            log::info!(
+                "coz-rs itself has used {used} ms of CPU time in {} ms, and {} KiB of memory",
+                ran / 1_000_000,
+                usage.max_rss()
+            );
         }
+        log::info!(
+            "{} of {} stacks were not walked to their end",
+            session.learned.cut,
+            session.learned.samples
+        );
         let mut records = session.tally.records(true);
         records.push(Record::Runtime { time: ran });
         session.log.append(&records);

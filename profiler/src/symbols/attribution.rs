@@ -11,14 +11,17 @@ use std::sync::Arc;
 use coz_rs_runtime_preload::unwind_row::Row;
 
 use super::debug_file::{DebugDirectories, hexadecimal};
-use super::debug_info::Place;
+use super::debug_info::{Place, Wanted};
 use super::function_names::demangled;
+use super::functions::{FunctionId, NAMELESS};
+use super::hit_ranges::{HitRanges, without};
+use super::left_out::{LeftOut, LeftOutId, Rule};
 use super::modules::Modules;
-use super::scope::Scope;
-use super::source_files::{FileId, NO_FILE, SourceFiles};
+use super::scope::{Scope, Unit};
+use super::source_files::{NO_FILE, SourceFiles};
 use super::spans::join;
 
-/// Number of a source line.
+/// Number of a source line, or of a function where functions are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LineId(pub(super) u32);
 
@@ -33,17 +36,47 @@ pub enum Owner {
     Unknown,
 }
 
-/// What is known of a line.
+/// What a sample says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributed {
+    /// Whom it belongs to.
+    pub owner: Owner,
+    /// The innermost code before the owner that a rule left out; of code that a user may want in
+    /// scope rather than its caller if there is such.
+    pub left_out: Option<LeftOutId>,
+}
+
+/// What is known of a line or a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineInfo {
+    /// What the profile calls it: `file:line`, or the function's name; with the caller that it
+    /// must be beneath.
+    pub location: String,
     /// The source file as shown: relative to the working directory where possible.
     pub file: String,
-    /// The line, counted from 1.
+    /// The line, counted from 1; 0 of a function.
     pub line: u32,
     /// The function it is in, demangled.
     pub function: String,
+    /// Other functions whose code is the same, so that the linker kept one for all.
+    pub aliases: Vec<String>,
     /// Where the source file lies on this machine, if it was found.
     pub source: Option<PathBuf>,
+}
+
+impl LineInfo {
+    /// The function with its aliases, as the profile tells it.
+    #[must_use]
+    pub fn function_and_aliases(&self) -> String {
+        if self.aliases.is_empty() {
+            return self.function.clone();
+        }
+        format!(
+            "{} (same code as {})",
+            self.function,
+            self.aliases.join(", ")
+        )
+    }
 }
 
 /// One frame at an address, inlined or not.
@@ -83,17 +116,37 @@ pub struct Symbols {
     pub(super) files: SourceFiles,
     pub(super) directories: DebugDirectories,
     lines: Vec<Line>,
-    numbers: HashMap<(FileId, u32), LineId>,
-    /// Innermost line in scope by address.
-    owners: HashMap<u64, Option<LineId>>,
-    ranges: HashMap<LineId, Vec<(u64, u64)>>,
+    numbers: HashMap<Wanted, LineId>,
+    /// What is at an address, by address.
+    looks: HashMap<u64, Look>,
+    ranges: HashMap<LineId, HitRanges>,
+    left_out: Vec<LeftOut>,
+    left_out_numbers: HashMap<LeftOut, LeftOutId>,
+    /// Functions met that hits must be beneath,
+    callers: Vec<FunctionId>,
+    /// and such that only symbol tables know: binary, start and end.
+    caller_symbols: Vec<(usize, u32, u32)>,
     generation: u64,
 }
 
 #[derive(Debug)]
 struct Line {
-    file: FileId,
+    wanted: Wanted,
     info: LineInfo,
+    looked_for_aliases: bool,
+}
+
+/// What is at an address.
+#[derive(Debug, Clone, Copy, Default)]
+struct Look {
+    /// The innermost line, or function, in scope.
+    owner: Option<LineId>,
+    /// The demanded caller is that frame, or one that it was inlined into.
+    beneath: bool,
+    /// The demanded caller is among the frames.
+    is_caller: bool,
+    /// What was left out before the owner.
+    left_out: Option<LeftOutId>,
 }
 
 impl Symbols {
@@ -108,8 +161,12 @@ impl Symbols {
             directories: DebugDirectories::default(),
             lines: Vec::new(),
             numbers: HashMap::new(),
-            owners: HashMap::new(),
+            looks: HashMap::new(),
             ranges: HashMap::new(),
+            left_out: Vec::new(),
+            left_out_numbers: HashMap::new(),
+            callers: Vec::new(),
+            caller_symbols: Vec::new(),
             generation: 0,
         }
     }
@@ -117,7 +174,31 @@ impl Symbols {
     /// Searches separate debug files by build id in these directories, and in this cache of
     /// `debuginfod` clients, in place of the system's. Call it before anything else.
     pub fn search_debug_files_in(&mut self, global: Vec<PathBuf>, cache: Option<PathBuf>) {
-        self.directories = DebugDirectories { global, cache };
+        self.directories = DebugDirectories {
+            global,
+            cache,
+            fetcher: None,
+        };
+    }
+
+    /// Fetches missing debug information by this tool, which is called as `debuginfod-find` is, in
+    /// place of the system's. Call it before anything else.
+    pub fn fetch_debug_files_by(&mut self, tool: PathBuf) {
+        self.directories.fetcher = Some(tool);
+    }
+
+    /// Takes in debug information that was fetched meanwhile; true if there was any.
+    pub fn take_fetched(&mut self) -> bool {
+        let mut any = false;
+        for binary in &mut self.modules.binaries {
+            any |= binary.take_fetched(&self.directories);
+        }
+        if any {
+            self.looks.clear();
+            self.ranges.clear();
+            self.generation += 1;
+        }
+        any
     }
 
     /// Reads which modules the process has loaded; true if that changed. Reads no DWARF.
@@ -127,7 +208,7 @@ impl Symbols {
     pub fn update_modules(&mut self, pid: i32) -> anyhow::Result<bool> {
         let changed = self.modules.update(pid)?;
         if changed {
-            self.owners.clear();
+            self.looks.clear();
             self.ranges.clear();
             self.generation += 1;
         }
@@ -161,26 +242,65 @@ impl Symbols {
     /// Whom a sample belongs to. `frames` go from the interrupted address outwards; all but the
     /// first are return addresses minus one.
     pub fn owner(&mut self, frames: &[u64]) -> Owner {
-        let mut known = false;
+        self.attribute(frames).owner
+    }
+
+    /// As [`owner`](Symbols::owner), and what was left out on the way to it.
+    pub fn attribute(&mut self, frames: &[u64]) -> Attributed {
+        let under = self.files.scope().under().is_some();
+        let (mut known, mut owner, mut left_out) = (false, None, None);
+        let mut beneath = false;
         for &address in frames {
             known |= self.knows(address);
-            let line = match self.owners.get(&address) {
-                Some(&line) => line,
-                None => {
-                    let line = self.innermost_line(address);
-                    self.owners.insert(address, line);
-                    line
-                }
-            };
-            if let Some(line) = line {
-                return Owner::Line(line);
+            let look = self.look(address);
+            if owner.is_some() {
+                beneath = look.is_caller;
+            } else {
+                left_out = self.more_wanted(left_out, look.left_out);
+                owner = look.owner;
+                beneath = look.owner.is_some() && look.beneath;
+            }
+            if owner.is_some() && (beneath || !under) {
+                break;
             }
         }
-        if known {
-            Owner::OutOfScope
-        } else {
-            Owner::Unknown
+        match owner {
+            Some(line) if beneath || !under => Attributed {
+                owner: Owner::Line(line),
+                left_out,
+            },
+            Some(line) => {
+                let location = self.line(line).location.clone();
+                let caller = self.files.scope().under();
+                let text = caller.map_or_else(String::new, |caller| caller.text.clone());
+                let rule = Rule::Under(text);
+                Attributed {
+                    owner: Owner::OutOfScope,
+                    left_out: Some(self.note_left_out(LeftOut { rule, location })),
+                }
+            }
+            None if known => Attributed {
+                owner: Owner::OutOfScope,
+                left_out,
+            },
+            None => {
+                let location = String::new();
+                let rule = Rule::NoModule;
+                Attributed {
+                    owner: Owner::Unknown,
+                    left_out: Some(self.note_left_out(LeftOut { rule, location })),
+                }
+            }
         }
+    }
+
+    /// What a rule left out.
+    ///
+    /// # Panics
+    /// If the number is not of these symbols.
+    #[must_use]
+    pub fn left_out(&self, id: LeftOutId) -> &LeftOut {
+        &self.left_out[id.0 as usize]
     }
 
     /// The frames at an address, inlined ones first. Code without debug information, and binaries
@@ -196,7 +316,7 @@ impl Symbols {
                 file: self.files.display(place.file).to_owned(),
                 line: place.line,
                 function: self.function(binary, place),
-                in_scope: self.selectable(place),
+                in_scope: self.selectable(binary, place),
                 is_users: place.line != 0 && self.files.is_users(place.file),
             });
         }
@@ -232,15 +352,50 @@ impl Symbols {
 
     /// The addresses of a line in all modules loaded now: absolute, ascending, disjoint, half-open.
     ///
-    /// Rows of the line in every unit, and all code inlined by a call on it.
+    /// Rows of the line in every unit, and all code inlined by a call on it. Of a function: its code
+    /// wherever it was inlined.
     pub fn ranges(&mut self, id: LineId) -> Vec<(u64, u64)> {
+        let HitRanges { alone, beneath, .. } = self.hit_ranges(id);
+        join(alone.into_iter().chain(beneath).collect())
+    }
+
+    /// The addresses that make a stack a hit of the line.
+    pub fn hit_ranges(&mut self, id: LineId) -> HitRanges {
         if let Some(ranges) = self.ranges.get(&id) {
             return ranges.clone();
         }
         let Some(line) = self.lines.get(id.0 as usize) else {
-            return Vec::new();
+            return HitRanges::default();
         };
-        let (file, line) = (line.file, line.info.line);
+        let wanted = line.wanted;
+        let all = self.placed(wanted, None);
+        let ranges = if self.files.scope().under().is_none() {
+            HitRanges {
+                alone: join(all),
+                ..HitRanges::default()
+            }
+        } else {
+            let within = self.callers.clone();
+            let alone = join(self.placed(wanted, Some(&within)));
+            let mut callers = Vec::new();
+            for caller in within {
+                callers.extend(self.placed(Wanted::Function(caller), None));
+            }
+            for &(number, start, end) in &self.caller_symbols {
+                callers.extend(self.modules.placed(number, start, end));
+            }
+            HitRanges {
+                beneath: without(all, &alone),
+                callers: join(callers),
+                alone,
+            }
+        };
+        self.ranges.insert(id, ranges.clone());
+        ranges
+    }
+
+    /// The addresses of something in all modules loaded now, in any order.
+    fn placed(&mut self, wanted: Wanted, within: Option<&[FunctionId]>) -> Vec<(u64, u64)> {
         let mut ranges = Vec::new();
         for number in self.binaries_in_scope() {
             let Symbols {
@@ -255,20 +410,10 @@ impl Symbols {
             let Some(debug) = binary.debug(directories) else {
                 continue;
             };
-            let distances = debug.ranges(file, line, files);
-            for module in modules
-                .loaded
-                .iter()
-                .filter(|module| module.binary == number)
-            {
-                ranges.extend(distances.iter().filter_map(|&(start, end)| {
-                    let place = |distance| module.start.checked_add(u64::from(distance));
-                    Some((place(start)?, place(end)?.min(module.end)))
-                }));
+            for (start, end) in debug.ranges_within(wanted, within, files) {
+                ranges.extend(modules.placed(number, start, end));
             }
         }
-        let ranges = join(ranges);
-        self.ranges.insert(id, ranges.clone());
         ranges
     }
 
@@ -320,42 +465,98 @@ impl Symbols {
             .collect()
     }
 
-    /// The number of a line; `function` is asked for when the line is new.
+    /// The number of a line or function; its function's name is asked for when it is new.
     pub(super) fn number(
         &mut self,
-        file: FileId,
-        line: u32,
+        wanted: Wanted,
         function: impl FnOnce(&mut Symbols) -> String,
     ) -> LineId {
-        if let Some(&known) = self.numbers.get(&(file, line)) {
+        if let Some(&known) = self.numbers.get(&wanted) {
             return known;
         }
+        let function = function(self);
+        let (file, line) = match wanted {
+            Wanted::Line(file, line) => (file, line),
+            Wanted::Function(function) => (self.files.functions.file(function), 0),
+        };
+        let shown = self.files.display(file).to_owned();
+        let mut location = match wanted {
+            Wanted::Line(..) => format!("{shown}:{line}"),
+            Wanted::Function(id) if self.is_ambiguous(id) => format!("{function} ({shown})"),
+            Wanted::Function(_) => function.clone(),
+        };
+        if let Some(caller) = self.files.scope().under() {
+            location = format!("{location} under {}", caller.text);
+        }
         let info = LineInfo {
-            file: self.files.display(file).to_owned(),
+            location,
+            file: shown,
             line,
-            function: function(self),
+            function,
+            aliases: Vec::new(),
             source: self.files.on_disk(file),
         };
         // Lines come from 32-bit addresses of binaries: they cannot outgrow their number.
         let id = LineId(self.lines.len() as u32);
-        self.lines.push(Line { file, info });
-        self.numbers.insert((file, line), id);
+        self.lines.push(Line {
+            wanted,
+            info,
+            looked_for_aliases: false,
+        });
+        self.numbers.insert(wanted, id);
+        id
+    }
+
+    /// Do several functions share the name? Those of the symbol tables count, so that the answer
+    /// does not depend on which was met first.
+    fn is_ambiguous(&self, function: FunctionId) -> bool {
+        let name = self.files.functions.name(function);
+        let mut in_scope = self.binaries_in_scope().into_iter();
+        self.files.functions.is_ambiguous(function)
+            || in_scope.any(|number| {
+                let binary = self.modules.binaries.get(number);
+                binary.is_some_and(|binary| binary.functions_named(name) > 1)
+            })
+    }
+
+    /// Of two pieces of code left out the one that a user may want in scope, or else the first.
+    fn more_wanted(&self, first: Option<LeftOutId>, next: Option<LeftOutId>) -> Option<LeftOutId> {
+        let widened =
+            |id: Option<LeftOutId>| id.is_some_and(|id| self.left_out(id).rule.is_widened());
+        if first.is_none() || (!widened(first) && widened(next)) {
+            next
+        } else {
+            first
+        }
+    }
+
+    fn note_left_out(&mut self, left_out: LeftOut) -> LeftOutId {
+        if let Some(&known) = self.left_out_numbers.get(&left_out) {
+            return known;
+        }
+        // As many as there are lines at most.
+        let id = LeftOutId(self.left_out.len() as u32);
+        self.left_out.push(left_out.clone());
+        self.left_out_numbers.insert(left_out, id);
         id
     }
 
     /// The demangled name of a place's function; empty if unknown.
     pub(super) fn function(&mut self, binary: usize, place: &Place) -> String {
+        let id = self.function_id(binary, place);
+        self.files.functions.name(id).to_owned()
+    }
+
+    fn function_id(&mut self, binary: usize, place: &Place) -> FunctionId {
         let Some(function) = place.function else {
-            return String::new();
+            return NAMELESS;
         };
         let debug = self
             .modules
             .binaries
             .get_mut(binary)
             .and_then(|b| b.debug(&self.directories));
-        debug.map_or_else(String::new, |debug| {
-            debug.function_name(function).to_owned()
-        })
+        debug.map_or(NAMELESS, |debug| debug.function(function, &mut self.files))
     }
 
     /// The frames at a distance from a binary's first page.
@@ -377,22 +578,185 @@ impl Symbols {
         binary.is_some_and(|binary| self.files.scope().has_binary(&binary.path, is_main))
     }
 
-    fn selectable(&self, place: &Place) -> bool {
-        place.file != NO_FILE && place.line != 0 && self.files.in_scope(place.file)
+    /// Why experiments may not select the place, if they may not.
+    fn place_rule(&mut self, binary: usize, place: &Place) -> Option<Rule> {
+        let by_function = self.files.scope().unit() == Unit::Function;
+        let mut file = place.file;
+        if by_function || self.files.scope().judges_functions() {
+            let function = self.function_id(binary, place);
+            if by_function {
+                if function == NAMELESS {
+                    return Some(Rule::NoLine);
+                }
+                let declared = self.files.functions.file(function);
+                file = if declared == NO_FILE { file } else { declared };
+            }
+            let name = self.files.functions.name(function);
+            if let Some(rule) = self.files.scope().function_rule(name) {
+                return Some(rule);
+            }
+        }
+        if !by_function && place.line == 0 {
+            return Some(Rule::NoLine);
+        }
+        self.files.rule(file).cloned()
     }
 
-    fn innermost_line(&mut self, address: u64) -> Option<LineId> {
-        let (binary, distance) = self.modules.find(address)?;
+    fn selectable(&mut self, binary: usize, place: &Place) -> bool {
+        self.place_rule(binary, place).is_none()
+    }
+
+    /// What is at an address, looked up once.
+    fn look(&mut self, address: u64) -> Look {
+        if let Some(&look) = self.looks.get(&address) {
+            return look;
+        }
+        let look = self.look_anew(address);
+        self.looks.insert(address, look);
+        look
+    }
+
+    fn look_anew(&mut self, address: u64) -> Look {
+        let mut look = Look::default();
+        let Some((binary, distance)) = self.modules.find(address) else {
+            return look;
+        };
         let places = self.places(binary, distance);
-        let place = *places.iter().find(|place| self.selectable(place))?;
-        Some(self.number(place.file, place.line, |symbols| {
-            let name = symbols.function(binary, &place);
+        if places.is_empty() {
+            let function = self.symbol(binary, distance).unwrap_or_default();
+            look.is_caller = self.is_caller(&function);
+            if look.is_caller {
+                self.add_caller_symbol(binary, distance);
+            }
+            if let Some(rule) = self.binary_rule(binary) {
+                let location = function;
+                look.left_out = Some(self.note_left_out(LeftOut { rule, location }));
+            }
+            return look;
+        }
+        for place in &places {
+            if look.owner.is_none() {
+                match self.place_rule(binary, place) {
+                    None => {
+                        let id = self.number_of_place(binary, place, distance);
+                        if place == places.last().unwrap_or(place) {
+                            self.add_aliases(id, binary, distance);
+                        }
+                        look.owner = Some(id);
+                    }
+                    Some(rule) => {
+                        let location = self.location_of(binary, place);
+                        let left_out = self.note_left_out(LeftOut { rule, location });
+                        look.left_out = self.more_wanted(look.left_out, Some(left_out));
+                    }
+                }
+            }
+            if self.files.scope().under().is_some() {
+                let function = self.function_id(binary, place);
+                let name = self.files.functions.name(function).to_owned();
+                if self.is_caller(&name) {
+                    look.is_caller = true;
+                    // This frame is the owner, or one that the owner was inlined into.
+                    look.beneath |= look.owner.is_some();
+                    self.add_caller(function);
+                }
+            }
+        }
+        look
+    }
+
+    fn number_of_place(&mut self, binary: usize, place: &Place, distance: u32) -> LineId {
+        let function = self.function_id(binary, place);
+        let wanted = match self.files.scope().unit() {
+            Unit::Line => Wanted::Line(place.file, place.line),
+            Unit::Function => Wanted::Function(function),
+        };
+        self.number(wanted, |symbols| {
+            let name = symbols.files.functions.name(function).to_owned();
             if name.is_empty() {
                 symbols.symbol(binary, distance).unwrap_or_default()
             } else {
                 name
             }
-        }))
+        })
+    }
+
+    /// Notes other functions of the same code, once.
+    fn add_aliases(&mut self, id: LineId, binary: usize, distance: u32) {
+        let Some(binary) = self.modules.binaries.get_mut(binary) else {
+            return;
+        };
+        let Some(line) = self.lines.get_mut(id.0 as usize) else {
+            return;
+        };
+        if line.looked_for_aliases {
+            return;
+        }
+        line.looked_for_aliases = true;
+        let names = binary.aliases(distance);
+        let mut names: Vec<String> = names.iter().map(|name| demangled(name)).collect();
+        names.retain(|name| *name != line.info.function);
+        names.dedup();
+        line.info.aliases = names;
+    }
+
+    /// `file:line` of a place, or its function if functions are selected or the line is unknown.
+    fn location_of(&mut self, binary: usize, place: &Place) -> String {
+        let by_function = self.files.scope().unit() == Unit::Function;
+        if by_function || place.file == NO_FILE || place.line == 0 {
+            return self.function(binary, place);
+        }
+        format!("{}:{}", self.files.display(place.file), place.line)
+    }
+
+    /// Why code that debug information does not know is out of scope.
+    fn binary_rule(&self, number: usize) -> Option<Rule> {
+        let binary = self.modules.binaries.get(number)?;
+        let name = binary.path.file_name().unwrap_or(binary.path.as_os_str());
+        let name = name.to_string_lossy().into_owned();
+        Some(if !self.binary_in_scope(number) {
+            let is_system = ["/usr/", "/lib/", "/lib64/", "["].iter().any(|prefix| {
+                binary
+                    .path
+                    .as_os_str()
+                    .as_encoded_bytes()
+                    .starts_with(prefix.as_bytes())
+            });
+            if is_system {
+                Rule::SystemBinary(name)
+            } else {
+                Rule::Binary(name)
+            }
+        } else if binary.has_debug(&self.directories) {
+            Rule::NoLine
+        } else {
+            Rule::NoDebugInformation(name)
+        })
+    }
+
+    fn is_caller(&self, function: &str) -> bool {
+        let caller = self.files.scope().under();
+        caller.is_some_and(|caller| caller.names(function))
+    }
+
+    fn add_caller(&mut self, function: FunctionId) {
+        if !self.callers.contains(&function) {
+            self.callers.push(function);
+            self.ranges.clear();
+            self.generation += 1;
+        }
+    }
+
+    fn add_caller_symbol(&mut self, number: usize, distance: u32) {
+        let binary = self.modules.binaries.get_mut(number);
+        let Some((start, end)) = binary.and_then(|binary| binary.symbol_span(distance)) else {
+            return;
+        };
+        if !self.caller_symbols.contains(&(number, start, end)) {
+            self.caller_symbols.push((number, start, end));
+            self.ranges.clear();
+            self.generation += 1;
+        }
     }
 
     fn symbol(&mut self, binary: usize, distance: u32) -> Option<String> {

@@ -1,7 +1,8 @@
 //! Where debug information lies that is not in the binary itself: separate files found by build
 //! id or `.gnu_debuglink`, and the alternate files of dwz.
 //!
-//! Nothing is fetched from a server here; what `debuginfod` clients have already fetched is used.
+//! Nothing is fetched from a server here (see `debug_fetch`); what `debuginfod` clients have already
+//! fetched is used.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,6 +19,8 @@ pub(super) struct DebugDirectories {
     pub(super) global: Vec<PathBuf>,
     /// The cache of `debuginfod` clients.
     pub(super) cache: Option<PathBuf>,
+    /// What fetches them from servers, if the user wants that.
+    pub(super) fetcher: Option<PathBuf>,
 }
 
 impl Default for DebugDirectories {
@@ -34,6 +37,7 @@ impl Default for DebugDirectories {
         DebugDirectories {
             global: vec![PathBuf::from("/usr/lib/debug")],
             cache,
+            fetcher: variable("DEBUGINFOD_URLS").map(|_| PathBuf::from("debuginfod-find")),
         }
     }
 }
@@ -56,12 +60,18 @@ pub(super) fn open(path: &Path) -> Option<ElfFile> {
 impl DebugDirectories {
     /// The separate debug file of `elf`, which lies at `path`.
     pub(super) fn separate(&self, elf: &ElfFile, path: &Path) -> Found {
+        self.separate_or(elf, path, None)
+    }
+
+    /// As [`separate`](DebugDirectories::separate); `fetched` is looked at first.
+    pub(super) fn separate_or(&self, elf: &ElfFile, path: &Path, fetched: Option<&Path>) -> Found {
         let mut found = Found::default();
         let build_id = elf.build_id().filter(|id| id.len() > 1);
-        for candidate in build_id
+        let by_id = build_id
             .into_iter()
-            .flat_map(|id| self.by_build_id(id, "debuginfo"))
-        {
+            .flat_map(|id| self.by_build_id(id, "debuginfo"));
+        let fetched = fetched.map(Path::to_owned).filter(|_| build_id.is_some());
+        for candidate in fetched.into_iter().chain(by_id) {
             if let Some(file) = open(&candidate).filter(has_debug_info) {
                 if file.build_id() == build_id {
                     found.file = Some((candidate, file));

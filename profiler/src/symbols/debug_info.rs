@@ -7,8 +7,9 @@ use super::debug_file::DebugDirectories;
 use super::debug_sections::{DebugSections, Dwarf, Reader};
 use super::elf_file::ElfFile;
 use super::file_addresses::FileAddresses;
-use super::function_names::{demangled, raw_name};
-use super::inline_tree::{InlineTree, Node};
+use super::function_names::{Declared, DeclaredIn, demangled};
+use super::functions::{FunctionId, NAMELESS};
+use super::inline_tree::{Call, InlineTree, Node};
 use super::line_table::LineTable;
 use super::source_files::{FileId, NO_FILE, SourceFiles};
 use super::spans::NOTHING;
@@ -34,6 +35,15 @@ pub(super) struct Function {
     entry: u32,
 }
 
+/// Something that has address ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Wanted {
+    /// A line: its rows, and all code inlined by a call on it.
+    Line(FileId, u32),
+    /// A function: its code wherever it was inlined, with what was inlined into it.
+    Function(FunctionId),
+}
+
 /// A binary's debug information.
 #[derive(Debug)]
 pub(super) struct DebugInfo {
@@ -48,7 +58,9 @@ pub(super) struct DebugInfo {
     units: HashMap<u32, UnitTables>,
     /// Units whose file table has a file of this name, by last path component.
     units_naming: HashMap<String, Vec<(u32, FileId)>>,
-    names: HashMap<Function, String>,
+    functions: HashMap<Function, FunctionId>,
+    /// Units in which a function was met.
+    met_in: HashMap<FunctionId, Vec<u32>>,
     problems: Vec<String>,
 }
 
@@ -57,8 +69,10 @@ pub(super) struct DebugInfo {
 struct UnitTables {
     lines: LineTable,
     functions: InlineTree,
-    /// Names by entry, for units whose functions lie in a file that is not kept open.
-    split_names: Option<HashMap<u32, String>>,
+    /// Numbers by entry, for units whose functions lie in a file that is not kept open.
+    split_functions: Option<HashMap<u32, FunctionId>>,
+    /// The function of each node, once a function's ranges were asked for.
+    by_node: Option<Box<[FunctionId]>>,
 }
 
 impl DebugInfo {
@@ -68,13 +82,14 @@ impl DebugInfo {
         elf: &ElfFile,
         path: &Path,
         directories: &DebugDirectories,
+        fetched: Option<&Path>,
         addresses: &FileAddresses,
         problems: &mut Vec<String>,
     ) -> Option<DebugInfo> {
         let mut faults = Vec::new();
         let mut separate = None;
         if !elf.has_section(".debug_info") {
-            let found = directories.separate(elf, path);
+            let found = directories.separate_or(elf, path, fetched);
             faults.extend(found.refused);
             separate = found.file;
         }
@@ -105,7 +120,8 @@ impl DebugInfo {
             split,
             units: HashMap::new(),
             units_naming: HashMap::new(),
-            names: HashMap::new(),
+            functions: HashMap::new(),
+            met_in: HashMap::new(),
             problems: faults.iter().map(|fault| sentence(path, fault)).collect(),
         })
     }
@@ -180,25 +196,40 @@ impl DebugInfo {
         }
     }
 
-    /// The addresses whose [`places`](DebugInfo::places) name this line; any order, may touch.
-    pub(super) fn ranges(
+    /// The addresses whose [`places`](DebugInfo::places) name what is wanted; any order, may touch.
+    pub(super) fn ranges(&mut self, wanted: Wanted, files: &mut SourceFiles) -> Vec<(u32, u32)> {
+        self.ranges_within(wanted, None, files)
+    }
+
+    /// As [`ranges`](DebugInfo::ranges), but where the frame that names it lies in one of the
+    /// functions, or was inlined into one.
+    pub(super) fn ranges_within(
         &mut self,
-        file: FileId,
-        line: u32,
+        wanted: Wanted,
+        within: Option<&[FunctionId]>,
         files: &mut SourceFiles,
     ) -> Vec<(u32, u32)> {
+        let file = match wanted {
+            Wanted::Line(file, _) => file,
+            Wanted::Function(function) => files.functions.file(function),
+        };
+        let mut units = self.units_with(file, files);
+        if let Wanted::Function(function) = wanted {
+            // A unit need not list the file of a function that it holds.
+            units.extend(self.met_in.get(&function).into_iter().flatten());
+            units.sort_unstable();
+            units.dedup();
+        }
         let mut ranges = Vec::new();
-        for unit in self.units_with(file, files) {
+        for unit in units {
             self.read_unit(unit, files);
+            if within.is_some() || matches!(wanted, Wanted::Function(_)) {
+                self.number_functions(unit, files);
+            }
             let Some(tables) = self.units.get(&unit) else {
                 continue;
             };
-            let rows = tables
-                .lines
-                .stretches()
-                .filter(|row| (row.2, row.3) == (file, line));
-            let rows = rows.map(|(start, end, _, _)| (start, end));
-            for (start, end) in rows.chain(tables.functions.called_from(file, line)) {
+            for (start, end) in tables.ranges(wanted, within) {
                 ranges.extend(self.index.owned(start, end, unit));
             }
         }
@@ -237,30 +268,64 @@ impl DebugInfo {
         found
     }
 
-    /// The function's name, demangled; empty if it has none.
-    pub(super) fn function_name(&mut self, function: Function) -> &str {
-        if !self.names.contains_key(&function) {
-            let name = self.raw_name(function).unwrap_or_default();
-            self.names.insert(function, demangled(&name));
+    /// The number of the function of an entry.
+    pub(super) fn function(&mut self, function: Function, files: &mut SourceFiles) -> FunctionId {
+        if let Some(&known) = self.functions.get(&function) {
+            return known;
         }
-        self.names.get(&function).map_or("", String::as_str)
+        let split = self.units.get(&function.unit);
+        let number = match split.and_then(|unit| unit.split_functions.as_ref()) {
+            Some(split) => split.get(&function.entry).copied().unwrap_or(NAMELESS),
+            None => {
+                let dwarf = self.sections.dwarf();
+                match self.index.unit(&dwarf, function.unit) {
+                    Ok(unit) => {
+                        let mut unit_files = UnitFiles::new(&dwarf, &unit, files);
+                        let index = Some(&self.index);
+                        number(&dwarf, index, &unit, function.entry, &mut unit_files)
+                    }
+                    Err(_) => NAMELESS,
+                }
+            }
+        };
+        self.functions.insert(function, number);
+        let met_in = self.met_in.entry(number).or_default();
+        if !met_in.contains(&function.unit) {
+            met_in.push(function.unit);
+        }
+        number
     }
 
-    fn raw_name(&self, function: Function) -> Option<String> {
-        let split = self
-            .units
-            .get(&function.unit)
-            .and_then(|unit| unit.split_names.as_ref());
-        if let Some(names) = split {
-            return names.get(&function.entry).cloned();
+    /// Numbers the functions of all nodes of a unit that was read.
+    fn number_functions(&mut self, unit: u32, files: &mut SourceFiles) {
+        let Some(tables) = self.units.get_mut(&unit) else {
+            return;
+        };
+        if tables.by_node.is_some() {
+            return;
         }
-        let dwarf = self.sections.dwarf();
-        let unit = self.index.unit(&dwarf, function.unit).ok()?;
-        let name = raw_name(&dwarf, Some(&self.index), &unit, function.entry as usize);
-        name.map(std::borrow::Cow::into_owned)
+        let mut by_entry = tables.split_functions.clone().unwrap_or_default();
+        if tables.split_functions.is_none() {
+            let dwarf = self.sections.dwarf();
+            if let Ok(parsed) = self.index.unit(&dwarf, unit) {
+                let mut unit_files = UnitFiles::new(&dwarf, &parsed, files);
+                for entry in tables.functions.entries() {
+                    by_entry.entry(entry).or_insert_with(|| {
+                        let index = Some(&self.index);
+                        number(&dwarf, index, &parsed, entry, &mut unit_files)
+                    });
+                }
+            }
+        }
+        let numbers = tables.functions.entries();
+        let numbers = numbers.map(|entry| by_entry.get(&entry).copied().unwrap_or(NAMELESS));
+        tables.by_node = Some(numbers.collect());
     }
 
     fn units_with(&mut self, file: FileId, files: &mut SourceFiles) -> Vec<u32> {
+        if file == NO_FILE {
+            return Vec::new();
+        }
         let path = files.path(file);
         let name = path.rsplit('/').next().unwrap_or(path).to_owned();
         let mut units: Vec<u32> = self
@@ -348,27 +413,88 @@ impl DebugInfo {
             .split
             .with_split_part(dwarf, unit, id, faults, |dwarf, unit| {
                 let (functions, read) = InlineTree::read(dwarf, unit, files, &self.addresses);
-                let names = functions.entries().filter_map(|entry| {
-                    Some((
-                        entry,
-                        raw_name(dwarf, None, unit, entry as usize)?.into_owned(),
-                    ))
-                });
-                let names = names.collect();
-                (functions, names, read)
+                let mut numbers = HashMap::new();
+                for entry in functions.entries() {
+                    numbers
+                        .entry(entry)
+                        .or_insert_with(|| number(dwarf, None, unit, entry, files));
+                }
+                (functions, numbers, read)
             });
         match split {
-            Ok((functions, names, read)) => {
+            Ok((functions, numbers, read)) => {
                 tables.functions = functions;
-                tables.split_names = Some(names);
+                tables.split_functions = Some(numbers);
                 faults.extend(read.err().map(damaged));
             }
             Err(fault) => {
-                tables.split_names = Some(HashMap::new());
+                tables.split_functions = Some(HashMap::new());
                 faults.push(fault);
             }
         }
     }
+}
+
+impl UnitTables {
+    /// See [`DebugInfo::ranges_within`]; functions have been numbered if they are asked for.
+    fn ranges(&self, wanted: Wanted, within: Option<&[FunctionId]>) -> Vec<(u32, u32)> {
+        let by_node = self.by_node.as_deref().unwrap_or_default();
+        let function = |node: usize| by_node.get(node).copied().unwrap_or(NAMELESS);
+        let inside = within.map(|within| {
+            let is_in = |node: usize, _: &Node| within.contains(&function(node));
+            self.functions.nodes_beneath(is_in)
+        });
+        // Of a call the caller's frame counts, of a function its own.
+        let is_inside = |node: usize| {
+            let inside = inside.as_ref();
+            inside.is_none_or(|inside| inside.get(node).copied().unwrap_or(false))
+        };
+        let marked = match wanted {
+            Wanted::Line(file, line) => self.functions.nodes_beneath(|_, node| {
+                node.call == Some(Call { file, line }) && is_inside(node.parent as usize)
+            }),
+            Wanted::Function(id) => self
+                .functions
+                .nodes_beneath(|number, _| function(number) == id && is_inside(number)),
+        };
+        let mut ranges = self.functions.code_of(&marked);
+        if let Wanted::Line(file, line) = wanted {
+            let rows = self.lines.stretches();
+            let rows = rows.filter(|row| (row.2, row.3) == (file, line));
+            let rows: Vec<(u32, u32)> = rows.map(|(start, end, _, _)| (start, end)).collect();
+            match &inside {
+                None => ranges.extend(rows),
+                Some(inside) => {
+                    let mut code = self.functions.code_of(inside);
+                    code.sort_unstable();
+                    for (start, end) in rows {
+                        let first = code.partition_point(|part| part.1 <= start);
+                        let parts = code[first..].iter().take_while(|part| part.0 < end);
+                        ranges.extend(parts.map(|part| (part.0.max(start), part.1.min(end))));
+                    }
+                }
+            }
+        }
+        ranges
+    }
+}
+
+/// The number of the function whose entry is at `entry` of `unit`.
+fn number<'a>(
+    dwarf: &Dwarf<'a>,
+    index: Option<&UnitIndex>,
+    unit: &gimli::Unit<Reader<'a>>,
+    entry: u32,
+    files: &mut UnitFiles<'_, '_>,
+) -> FunctionId {
+    let declared = Declared::read(dwarf, index, unit, entry as usize);
+    let name = demangled(declared.raw_name().unwrap_or_default());
+    let file = match declared.file() {
+        Some(DeclaredIn::Index(number)) => files.number(*number),
+        Some(DeclaredIn::Path(path)) => files.named(path),
+        None => NO_FILE,
+    };
+    files.function(name, file)
 }
 
 /// A fault as a sentence that names the file.

@@ -187,6 +187,26 @@ impl ElfFile {
         Some((name.to_vec(), build_id.to_vec()))
     }
 
+    /// All names of the function that begins at an address.
+    pub(super) fn names_at(&self, address: u64) -> Vec<String> {
+        let Ok(elf) = parse(&self.bytes) else {
+            return Vec::new();
+        };
+        let symbols = elf.symbols().chain(elf.dynamic_symbols());
+        let mut names: Vec<String> = symbols
+            .filter(|symbol| {
+                symbol.address() == address && symbol.kind() == object::SymbolKind::Text
+            })
+            .filter(|symbol| symbol.is_definition())
+            .filter_map(|symbol| {
+                Some(String::from_utf8_lossy(symbol.name_bytes().ok()?).into_owned())
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Functions of the symbol tables: address, size, name; ascending, one a place.
     pub(super) fn functions(&self) -> Vec<(u64, u64, String)> {
         let Ok(elf) = parse(&self.bytes) else {

@@ -1,10 +1,14 @@
 //! Reads all that can be read of one file: what fuzzing and the property tests of damaged files
 //! call. Nothing else does.
 
+use std::collections::HashMap;
+
 use super::binary::Binary;
 use super::debug_file::DebugDirectories;
+use super::debug_info::Wanted;
 use super::elf_file::ElfFile;
 use super::file_bytes::FileBytes;
+use super::functions::FunctionId;
 use super::scope::Scope;
 use super::source_files::{NO_FILE, SourceFiles};
 use super::unwind_table::unwind_rows;
@@ -29,8 +33,10 @@ pub fn read_everything(elf: &[u8]) -> usize {
     let directories = DebugDirectories {
         global: Vec::new(),
         cache: None,
+        fetcher: None,
     };
     let mut files = SourceFiles::new(Scope::default(), "/".into());
+    let mut ranges_of: HashMap<FunctionId, Vec<(u32, u32)>> = HashMap::new();
     let (base, end) = binary.span;
     found += binary.rows().len();
     let step = (code.iter().map(|(start, end)| end - start).sum::<u64>() / ADDRESSES).max(1);
@@ -52,16 +58,24 @@ pub fn read_everything(elf: &[u8]) -> usize {
         };
         for place in debug.places(distance, &mut files) {
             found += 1;
-            found += place
-                .function
-                .map_or(0, |function| debug.function_name(function).len());
+            if let Some(function) = place.function {
+                let function = debug.function(function, &mut files);
+                found += files.functions.name(function).len();
+                // Grows with the units seen; asked anew where it seems to lack something.
+                let wanted = Wanted::Function(function);
+                let known = ranges_of.entry(function).or_default();
+                if !contain(known, distance) {
+                    *known = debug.ranges(wanted, &mut files);
+                    assert!(
+                        contain(known, distance),
+                        "the ranges of a function lack an address that its chain names"
+                    );
+                }
+            }
             if place.file != NO_FILE && place.line != 0 {
-                let ranges = debug.ranges(place.file, place.line, &mut files);
-                let inside = ranges
-                    .iter()
-                    .any(|&(start, end)| start <= distance && distance < end);
+                let ranges = debug.ranges(Wanted::Line(place.file, place.line), &mut files);
                 assert!(
-                    inside,
+                    contain(&ranges, distance),
                     "the ranges of a line lack an address that its chain names"
                 );
                 found += debug.lines_of(place.file, &mut files).len();
@@ -69,4 +83,9 @@ pub fn read_everything(elf: &[u8]) -> usize {
         }
     }
     found + binary.problems().count()
+}
+
+fn contain(ranges: &[(u32, u32)], distance: u32) -> bool {
+    let mut ranges = ranges.iter();
+    ranges.any(|&(start, end)| start <= distance && distance < end)
 }

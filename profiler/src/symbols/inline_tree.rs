@@ -12,7 +12,7 @@ use super::unit_files::UnitFiles;
 /// A function, or one place where a function was inlined.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
-    /// Its entry, as an offset from the unit's header.
+    /// Its entry, or that of the function it is a copy of, as an offset from the unit's header.
     pub(super) entry: u32,
     /// The node it was inlined into; [`NOTHING`] for a function of its own.
     pub(super) parent: u32,
@@ -72,7 +72,7 @@ impl InlineTree {
         self.nodes.get(number as usize).copied()
     }
 
-    /// The entries of all nodes.
+    /// The entries of all nodes, in their order.
     pub(super) fn entries(&self) -> impl Iterator<Item = u32> + '_ {
         self.nodes.iter().map(|node| node.entry)
     }
@@ -82,19 +82,23 @@ impl InlineTree {
         self.nodes.iter().filter_map(|node| node.call)
     }
 
-    /// The stretches of code that were inlined, at any depth, by a call on this line.
-    pub(super) fn called_from(&self, file: FileId, line: u32) -> Vec<(u32, u32)> {
-        let mut on_line: Vec<bool> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            let own = node.call == Some(Call { file, line });
-            let inherited = on_line.get(node.parent as usize).copied().unwrap_or(false);
-            on_line.push(own || (node.call.is_some() && inherited));
+    /// Marks the nodes that fit by number and node, and all that was inlined into them.
+    pub(super) fn nodes_beneath(&self, mut fits: impl FnMut(usize, &Node) -> bool) -> Vec<bool> {
+        let mut marked: Vec<bool> = Vec::with_capacity(self.nodes.len());
+        for (number, node) in self.nodes.iter().enumerate() {
+            let inherited = marked.get(node.parent as usize).copied().unwrap_or(false);
+            marked.push(inherited || fits(number, node));
         }
-        if !on_line.contains(&true) {
+        marked
+    }
+
+    /// The stretches of code whose innermost function is marked.
+    pub(super) fn code_of(&self, marked: &[bool]) -> Vec<(u32, u32)> {
+        if !marked.contains(&true) {
             return Vec::new();
         }
         let stretches = self.innermost.stretches();
-        let hits = stretches.filter(|s| on_line.get(s.2 as usize).copied().unwrap_or(false));
+        let hits = stretches.filter(|s| marked.get(s.2 as usize).copied().unwrap_or(false));
         hits.map(|(start, end, _)| (start, end)).collect()
     }
 }
@@ -138,6 +142,14 @@ impl Reading {
                 return Ok(());
             };
             let inlined = tag == gimli::DW_TAG_inlined_subroutine;
+            // All copies of a function in a unit share one entry.
+            let origin = attributes.iter().find_map(|attribute| {
+                let is_origin = attribute.name() == gimli::DW_AT_abstract_origin;
+                match attribute.value() {
+                    AttributeValue::UnitRef(origin) if is_origin => u32::try_from(origin.0).ok(),
+                    _ => None,
+                }
+            });
             let before = self.spans.len();
             entry_ranges(dwarf, unit, attributes, |start, end| {
                 let clipped = addresses.clip(start, end);
@@ -156,7 +168,7 @@ impl Reading {
             let call = inlined.then(|| call(unit, attributes, files));
             let parent = if inlined { parent } else { NOTHING };
             self.nodes.push(Node {
-                entry: offset,
+                entry: origin.unwrap_or(offset),
                 parent,
                 call,
             });

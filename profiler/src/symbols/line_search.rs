@@ -1,7 +1,9 @@
 //! Finding the line that a user names as `file:line`.
 
 use super::attribution::{LineId, Symbols};
-use super::debug_info::Place;
+use super::caller::Caller;
+use super::debug_info::{Place, Wanted};
+use super::scope::Unit;
 use super::source_files::{FileId, normal};
 
 /// Why there is no such line.
@@ -30,6 +32,12 @@ pub enum LineNotFound {
         /// The nearest lines that have code, ascending.
         nearest: Vec<u32>,
     },
+    /// No function of that name was met yet.
+    #[error("no sample was taken in a function `{function}` so far")]
+    NoSuchFunction {
+        /// The function that was asked for.
+        function: String,
+    },
     /// Several files fit.
     #[error("`{spec}` may be {}; name more of the path", .files.join(" or "))]
     Ambiguous {
@@ -52,13 +60,17 @@ fn list(lines: &[u32]) -> String {
 const SUGGESTIONS: usize = 6;
 
 impl Symbols {
-    /// The line that `spec` names: `FILE:LINE`, of which the last parts of the path are enough.
+    /// The line that `spec` names: `FILE:LINE`, of which the last parts of the path are enough; where
+    /// functions are selected, the function of that name.
     ///
     /// Also lines out of the source scope: who names one means it.
     ///
     /// # Errors
     /// See [`LineNotFound`].
     pub fn find_line(&mut self, spec: &str) -> Result<LineId, LineNotFound> {
+        if self.files.scope().unit() == Unit::Function {
+            return self.find_function(spec);
+        }
         let not_a_line = || LineNotFound::NotALine {
             spec: spec.to_owned(),
         };
@@ -118,8 +130,30 @@ impl Symbols {
                 files,
             });
         }
-        Ok(self.number(file, line, |symbols| {
+        Ok(self.number(Wanted::Line(file, line), |symbols| {
             symbols.function_of(binary, file, line)
+        }))
+    }
+
+    /// The function of this name, among those that were met.
+    fn find_function(&mut self, spec: &str) -> Result<LineId, LineNotFound> {
+        let name = spec.trim();
+        let missing = || LineNotFound::NoSuchFunction {
+            function: name.to_owned(),
+        };
+        let caller = Caller::new(name);
+        let mut fitting = self.files.functions.fitting(|name| caller.names(name));
+        fitting.sort_by_key(|id| {
+            let exact = self.files.functions.name(*id) == name;
+            (
+                !exact,
+                !self.files.in_scope(self.files.functions.file(*id)),
+                *id,
+            )
+        });
+        let id = *fitting.first().ok_or_else(missing)?;
+        Ok(self.number(Wanted::Function(id), |symbols| {
+            symbols.files.functions.name(id).to_owned()
         }))
     }
 
@@ -202,7 +236,12 @@ impl Symbols {
             .binaries
             .get_mut(binary)
             .and_then(|b| b.debug(directories));
-        let first = debug.and_then(|debug| debug.ranges(file, line, files).into_iter().min());
+        let first = debug.and_then(|debug| {
+            debug
+                .ranges(Wanted::Line(file, line), files)
+                .into_iter()
+                .min()
+        });
         let Some((distance, _)) = first else {
             return String::new();
         };

@@ -7,6 +7,8 @@
 
 mod attribution;
 mod binary;
+mod caller;
+mod debug_fetch;
 mod debug_file;
 mod debug_info;
 mod debug_sections;
@@ -14,8 +16,12 @@ mod elf_file;
 mod everything;
 mod file_addresses;
 mod file_bytes;
+mod foreign_place;
 mod function_names;
+mod functions;
+mod hit_ranges;
 mod inline_tree;
+mod left_out;
 mod line_search;
 mod line_table;
 mod modules;
@@ -30,10 +36,12 @@ mod unit_files;
 mod unit_index;
 mod unwind_table;
 
-pub use attribution::{Frame, LineId, LineInfo, Owner, Symbols, UnwindModule};
+pub use attribution::{Attributed, Frame, LineId, LineInfo, Owner, Symbols, UnwindModule};
 #[doc(hidden)]
 pub use everything::read_everything;
+pub use hit_ranges::HitRanges;
+pub use left_out::{LeftOut, LeftOutId, Rule};
 pub use line_search::LineNotFound;
-pub use scope::Scope;
+pub use scope::{Scope, Unit};
 pub use survey::Survey;
 pub use unwind_table::unwind_rows;

@@ -128,6 +128,21 @@ impl Modules {
         Some((module.binary, module.distance(address)?))
     }
 
+    /// Where a binary's stretch of addresses lies now, wherever it is loaded.
+    pub(super) fn placed(
+        &self,
+        binary: usize,
+        start: u32,
+        end: u32,
+    ) -> impl Iterator<Item = (u64, u64)> {
+        let loaded = self.loaded.iter();
+        let loaded = loaded.filter(move |module| module.binary == binary);
+        loaded.filter_map(move |module| {
+            let place = |distance| module.start.checked_add(u64::from(distance));
+            Some((place(start)?, place(end)?.min(module.end)))
+        })
+    }
+
     /// The main executable.
     pub(super) fn main(&self) -> Option<&Binary> {
         self.binaries.get(self.main?)

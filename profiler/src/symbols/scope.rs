@@ -8,16 +8,37 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use globset::{GlobBuilder, GlobMatcher};
+use regex::Regex;
+
+use super::caller::Caller;
+use super::foreign_place::{Foreign, crate_name};
+use super::left_out::Rule;
 
 /// The name that stands for the main executable among binary globs, as in Coz.
 const MAIN: &str = "MAIN";
 
+/// What experiments select.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unit {
+    /// Source lines.
+    #[default]
+    Line,
+    /// Functions, with what they call.
+    Function,
+}
+
 /// Rules that say which lines experiments may select.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
+    unit: Unit,
     include: Vec<Pattern>,
     exclude: Vec<Pattern>,
+    crates: Vec<Pattern>,
+    functions: Vec<Regex>,
+    not_functions: Vec<Regex>,
+    under: Option<Caller>,
     binaries: Vec<Pattern>,
+    not_binaries: Vec<Pattern>,
     /// `MAIN` was among the binary globs.
     names_main: bool,
 }
@@ -52,6 +73,12 @@ impl Pattern {
         })
     }
 
+    /// Does it fit the directory of a crate, with its version or without?
+    fn fits_crate(&self, directory: &str) -> bool {
+        let directory = directory.replace('_', "-");
+        self.matches(&directory) || self.matches(crate_name(&directory))
+    }
+
     fn matches(&self, path: &str) -> bool {
         self.whole.is_match(path)
             || self
@@ -84,89 +111,143 @@ impl Scope {
             exclude: patterns(source_exclude)?,
             binaries: patterns(&binaries)?,
             names_main: !main.is_empty(),
+            ..Scope::default()
         })
     }
 
-    /// Is the source file in scope? `path` is absolute if that is known, `display` is as shown.
+    /// Selects units of this kind.
+    #[must_use]
+    pub fn with_unit(self, unit: Unit) -> Scope {
+        Scope { unit, ..self }
+    }
+
+    /// Takes in fetched crates by name, besides what is in scope otherwise.
+    ///
+    /// # Errors
+    /// A glob that cannot be read.
+    pub fn with_crates(self, crates: &[String]) -> anyhow::Result<Scope> {
+        // Packages are named with `-`, their code with `_`.
+        let crates: Vec<String> = crates.iter().map(|name| name.replace('_', "-")).collect();
+        let crates = patterns(&crates)?;
+        Ok(Scope { crates, ..self })
+    }
+
+    /// Only functions whose readable name one of the first list fits, and none of the second;
+    /// regular expressions.
+    ///
+    /// # Errors
+    /// An expression that cannot be read.
+    pub fn with_functions(self, include: &[String], exclude: &[String]) -> anyhow::Result<Scope> {
+        let compile = |list: &[String]| -> anyhow::Result<Vec<Regex>> {
+            let compiled = list.iter().map(|text| {
+                Regex::new(text).with_context(|| {
+                    format!("`{text}` is not a regular expression; write for instance `^parse_`")
+                })
+            });
+            compiled.collect()
+        };
+        Ok(Scope {
+            functions: compile(include)?,
+            not_functions: compile(exclude)?,
+            ..self
+        })
+    }
+
+    /// No binaries that fit these globs.
+    ///
+    /// # Errors
+    /// A glob that cannot be read.
+    pub fn without_binaries(self, exclude: &[String]) -> anyhow::Result<Scope> {
+        let not_binaries = patterns(exclude)?;
+        Ok(Scope {
+            not_binaries,
+            ..self
+        })
+    }
+
+    /// Only what runs beneath this function, by its name or a glob.
+    #[must_use]
+    pub fn beneath(self, function: Option<&str>) -> Scope {
+        let under = function.map(Caller::new);
+        Scope { under, ..self }
+    }
+
+    /// What experiments select.
+    pub(super) fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// The function that samples must be beneath.
+    pub(super) fn under(&self) -> Option<&Caller> {
+        self.under.as_ref()
+    }
+
+    /// Why a function of this readable name is out of scope, if it is.
+    pub(super) fn function_rule(&self, name: &str) -> Option<Rule> {
+        let fits = |list: &[Regex]| list.iter().any(|regex| regex.is_match(name));
+        if fits(&self.not_functions) {
+            return Some(Rule::FunctionExclude);
+        }
+        let missing = !self.functions.is_empty() && !fits(&self.functions);
+        missing.then_some(Rule::Function)
+    }
+
+    /// Do functions' names matter at all?
+    pub(super) fn judges_functions(&self) -> bool {
+        !(self.functions.is_empty() && self.not_functions.is_empty())
+    }
+
+    /// Why a source file is out of scope, if it is. `path` is absolute if that is known, `display` is as shown.
     ///
     /// The user's globs do not reach into places outside (the system, the standard library,
     /// cargo's checkouts) by accident: `%/src/%` fits every crate there is. A file of such a place
     /// counts only if a glob needs the *name* of the place to match, or is a bare `%`.
-    pub(super) fn has_source(&self, path: &str, display: &str) -> bool {
-        if path.starts_with('<')
-            || self
-                .exclude
-                .iter()
-                .any(|p| p.matches(path) || p.matches(display))
+    pub(super) fn source_rule(&self, path: &str, display: &str) -> Option<Rule> {
+        if path.starts_with('<') {
+            return Some(Rule::NoLine);
+        }
+        let excluded = |p: &Pattern| p.matches(path) || p.matches(display);
+        if self.exclude.iter().any(excluded) {
+            return Some(Rule::SourceExclude);
+        }
+        let foreign = Foreign::of(path);
+        let rule = foreign.as_ref().map(Foreign::rule);
+        if let Some(Rule::Crate(name)) = &rule
+            && self.crates.iter().any(|glob| glob.fits_crate(name))
         {
-            return false;
+            return None;
         }
-        let place = foreign_place(path);
         if self.include.is_empty() {
-            return place.is_none();
+            return rule;
         }
-        self.include.iter().any(|pattern| {
+        let included = self.include.iter().any(|pattern| {
             let fits = pattern.matches(path) || pattern.matches(display);
-            let by_accident = place.is_some_and(|inner| {
-                pattern.matches(&path[inner..])
-                    || pattern.matches(path[inner..].trim_start_matches('/'))
+            let by_accident = foreign.as_ref().is_some_and(|foreign| {
+                pattern.matches(foreign.inner)
+                    || pattern.matches(foreign.inner.trim_start_matches('/'))
             });
             fits && (!by_accident || pattern.everything)
-        })
+        });
+        (!included).then(|| rule.unwrap_or(Rule::SourceScope))
     }
 
     /// Is the binary in scope?
     pub(super) fn has_binary(&self, path: &Path, is_main: bool) -> bool {
+        let whole = path.to_string_lossy();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let excluded = |p: &Pattern| p.matches(&whole) || p.matches(&name);
+        if self.not_binaries.iter().any(excluded) {
+            return false;
+        }
         if self.binaries.is_empty() {
             return is_main;
         }
-        let whole = path.to_string_lossy();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
         (is_main && self.names_main)
             || self
                 .binaries
                 .iter()
                 .any(|p| p.matches(&whole) || p.matches(&name))
     }
-}
-
-/// Does `path` lie in a place that is the user's own?
-pub(super) fn is_users(path: &str) -> bool {
-    !path.starts_with('<') && foreign_place(path).is_none()
-}
-
-/// If `path` lies in a place that is not the user's own: where the path within that place begins.
-///
-/// `/usr/src` counts as the user's (containers keep their project there) unless it is the Rust
-/// distribution's.
-fn foreign_place(path: &str) -> Option<usize> {
-    if path.starts_with("/usr/")
-        && (!path.starts_with("/usr/src/") || path.starts_with("/usr/src/rustc"))
-    {
-        return Some("/usr".len());
-    }
-    if let Some(rest) = path.strip_prefix("/rustc/") {
-        return Some(path.len() - rest.len() + rest.find('/').unwrap_or(rest.len()));
-    }
-    if let Some(at) = path.find("/lib/rustlib/") {
-        return Some(at + "/lib/rustlib".len());
-    }
-    // The crates that the standard library is built from.
-    if let Some(rest) = path.strip_prefix("/rust/deps/") {
-        return Some(path.len() - rest.len() + rest.find('/').unwrap_or(rest.len()));
-    }
-    cargo_crate(path, "/registry/src/").or_else(|| cargo_crate(path, "/git/checkouts/"))
-}
-
-/// `…/registry/src/INDEX-HASH/CRATE/inner` and `…/git/checkouts/REPOSITORY-HASH/REVISION/inner`:
-/// the 16 hexadecimal digits tell cargo's directories from a user's own of that name.
-fn cargo_crate(path: &str, marker: &str) -> Option<usize> {
-    let after = path.find(marker)? + marker.len();
-    let mut parts = path[after..].splitn(3, '/');
-    let (first, second) = (parts.next()?, parts.next()?);
-    let hash = first.rsplit('-').next()?;
-    let is_hash = hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
-    is_hash.then_some(after + first.len() + 1 + second.len())
 }
 
 #[cfg(test)]
@@ -176,6 +257,9 @@ mod tests {
     fn scope(include: &[&str], exclude: &[&str], binaries: &[&str]) -> Scope {
         let owned = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
         Scope::new(&owned(include), &owned(exclude), &owned(binaries)).unwrap()
+    }
+    fn has_source(scope: &Scope, path: &str, display: &str) -> bool {
+        scope.source_rule(path, display).is_none()
     }
     const CRATE: &str =
         "/home/me/.cargo/registry/src/index-0123456789abcdef/flate2-1.0.3/src/mem.rs";
@@ -191,7 +275,7 @@ mod tests {
             "/home/me/registry/src/main.c",
             "/home/me/git/checkouts/app/main.c",
         ] {
-            assert!(scope.has_source(mine, mine), "{mine}");
+            assert!(has_source(&scope, mine, mine), "{mine}");
         }
         for foreign in [
             CRATE,
@@ -203,7 +287,7 @@ mod tests {
             "/rust/deps/gimli-0.32.3/src/read/unit.rs",
             "<artificial>",
         ] {
-            assert!(!scope.has_source(foreign, foreign), "{foreign}");
+            assert!(!has_source(&scope, foreign, foreign), "{foreign}");
         }
         assert!(scope.has_binary(Path::new("/x/app"), true));
         assert!(!scope.has_binary(Path::new("/x/libz.so"), false));
@@ -220,23 +304,84 @@ mod tests {
             ("**", true),
         ] {
             assert_eq!(
-                scope(&[glob], &[], &[]).has_source(CRATE, CRATE),
+                has_source(&scope(&[glob], &[], &[]), CRATE, CRATE),
                 wanted,
                 "{glob}"
             );
         }
-        assert!(scope(&["/rustc/%"], &[], &[]).has_source(CORE, CORE));
-        assert!(!scope(&["%core/src/iter%"], &[], &[]).has_source(CORE, CORE));
+        assert!(has_source(&scope(&["/rustc/%"], &[], &[]), CORE, CORE));
+        assert!(!has_source(
+            &scope(&["%core/src/iter%"], &[], &[]),
+            CORE,
+            CORE
+        ));
+    }
+
+    #[test]
+    fn a_crate_is_taken_in_by_its_name() {
+        let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        let with = |crates: &[&str]| scope(&[], &[], &[]).with_crates(&names(crates)).unwrap();
+        for (crates, wanted) in [
+            (vec!["flate2"], true),
+            (vec!["flate2-1.0.3"], true),
+            (vec!["fl%"], true),
+            (vec!["flate"], false),
+            (vec!["flate2-1.0.4"], false),
+        ] {
+            assert_eq!(
+                has_source(&with(&crates), CRATE, CRATE),
+                wanted,
+                "{crates:?}"
+            );
+        }
+        assert!(has_source(
+            &with(&["flate2"]),
+            "/home/me/app/src/main.rs",
+            "src/main.rs"
+        ));
+        assert!(!has_source(&with(&["%"]), CORE, CORE));
+        let git = "/h/.cargo/git/checkouts/tokio-util-0123456789abcdef/1a2b3c4/src/a.rs";
+        assert!(has_source(&with(&["tokio_util"]), git, git));
+        assert_eq!(
+            scope(&[], &[], &[]).source_rule(CRATE, CRATE),
+            Some(Rule::Crate("flate2-1.0.3".to_owned()))
+        );
+        assert_eq!(crate_name("md-5-0.10.6"), "md-5");
+        assert_eq!(crate_name("base64ct"), "base64ct");
+    }
+
+    #[test]
+    fn functions_are_judged_by_regular_expressions() {
+        let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        let scope = scope(&[], &[], &[])
+            .with_functions(&names(&["^parse", "::run$"]), &names(&["slow"]))
+            .unwrap();
+        assert_eq!(scope.function_rule("parse_fast"), None);
+        assert_eq!(scope.function_rule("app::run"), None);
+        assert_eq!(
+            scope.function_rule("parse_slow"),
+            Some(Rule::FunctionExclude)
+        );
+        assert_eq!(scope.function_rule("main"), Some(Rule::Function));
+        assert!(
+            Scope::default()
+                .with_functions(&names(&["("]), &[])
+                .is_err()
+        );
     }
 
     #[test]
     fn globs_match_shown_paths_directories_and_binaries() {
         let mine = ("/home/me/app/src/main.rs", "src/main.rs");
-        assert!(scope(&["src/*.rs"], &[], &[]).has_source(mine.0, mine.1));
-        assert!(scope(&["src"], &[], &[]).has_source(mine.0, mine.1));
-        assert!(scope(&["/home/me/app/"], &[], &[]).has_source(mine.0, mine.1));
-        assert!(!scope(&["sr"], &[], &[]).has_source(mine.0, mine.1));
-        assert!(!scope(&[], &["%main.rs"], &[]).has_source(mine.0, mine.1));
+        assert!(has_source(&scope(&["src/*.rs"], &[], &[]), mine.0, mine.1));
+        assert!(has_source(&scope(&["src"], &[], &[]), mine.0, mine.1));
+        assert!(has_source(
+            &scope(&["/home/me/app/"], &[], &[]),
+            mine.0,
+            mine.1
+        ));
+        assert!(!has_source(&scope(&["sr"], &[], &[]), mine.0, mine.1));
+        assert!(!has_source(&scope(&[], &["%main.rs"], &[]), mine.0, mine.1));
         let libraries = scope(&[], &[], &["libfoo*"]);
         assert!(libraries.has_binary(Path::new("/x/libfoo.so.1"), false));
         assert!(!libraries.has_binary(Path::new("/x/app"), true));

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::scope::{Scope, is_users};
+use super::foreign_place::is_users;
+use super::functions::Functions;
+use super::left_out::Rule;
+use super::scope::Scope;
 
 /// Number of a source file in [`SourceFiles`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,9 +17,10 @@ pub(super) struct FileId(pub(super) u32);
 /// Stands for "no file known".
 pub(super) const NO_FILE: FileId = FileId(u32::MAX);
 
-/// All source files met so far.
+/// All source files met so far, and the functions in them.
 #[derive(Debug)]
 pub(super) struct SourceFiles {
+    pub(super) functions: Functions,
     scope: Scope,
     directory: PathBuf,
     numbers: HashMap<Arc<str>, FileId>,
@@ -27,7 +31,8 @@ pub(super) struct SourceFiles {
 struct SourceFile {
     path: Arc<str>,
     display: String,
-    in_scope: bool,
+    /// Why experiments may not select its lines.
+    rule: Option<Rule>,
     is_users: bool,
 }
 
@@ -35,6 +40,7 @@ impl SourceFiles {
     /// No files yet. `directory` is what shown paths are relative to.
     pub(super) fn new(scope: Scope, directory: PathBuf) -> SourceFiles {
         SourceFiles {
+            functions: Functions::default(),
             scope,
             directory,
             numbers: HashMap::new(),
@@ -61,14 +67,14 @@ impl SourceFiles {
             Ok(inner) => inner.to_string_lossy().into_owned(),
             Err(_) => path.clone(),
         };
-        let in_scope = self.scope.has_source(&path, &display);
+        let rule = self.scope.source_rule(&path, &display);
         let is_users = is_users(&path);
         let path: Arc<str> = path.into();
         self.numbers.insert(Arc::clone(&path), FileId(next));
         self.files.push(SourceFile {
             path,
             display,
-            in_scope,
+            rule,
             is_users,
         });
         FileId(next)
@@ -86,7 +92,16 @@ impl SourceFiles {
 
     /// May experiments select lines of this file?
     pub(super) fn in_scope(&self, file: FileId) -> bool {
-        self.files.get(file.0 as usize).is_some_and(|f| f.in_scope)
+        self.files
+            .get(file.0 as usize)
+            .is_some_and(|f| f.rule.is_none())
+    }
+
+    /// Why experiments may not select lines of this file, if they may not.
+    pub(super) fn rule(&self, file: FileId) -> Option<&Rule> {
+        self.files
+            .get(file.0 as usize)
+            .map_or(Some(&Rule::NoLine), |f| f.rule.as_ref())
     }
 
     /// Is the file the user's own by its place, whatever the scope is?

@@ -3,6 +3,7 @@
 use gimli::LineProgramHeader;
 
 use super::debug_sections::{Dwarf, Reader};
+use super::functions::FunctionId;
 use super::source_files::{FileId, NO_FILE, SourceFiles};
 
 /// Numbers files of a unit when they are first needed: most of a table never is.
@@ -26,6 +27,16 @@ impl<'u, 'a> UnitFiles<'u, 'a> {
             files,
             known: Vec::new(),
         }
+    }
+
+    /// The file with this path, whatever table names it.
+    pub(super) fn named(&mut self, path: &str) -> FileId {
+        self.files.number(path)
+    }
+
+    /// The number of a function.
+    pub(super) fn function(&mut self, name: String, file: FileId) -> FunctionId {
+        self.files.functions.number(name, file)
     }
 
     /// The file with this index in the table.

@@ -12,13 +12,15 @@ use std::sync::atomic::fence;
 
 use anyhow::Context as _;
 use coz_rs_runtime_preload::layout::{
-    MAGIC, MAX_COUNTERS, MAX_FRAMES, MAX_MODULES, MAX_RANGES, MAX_ROWS, NAME_BYTES, RING_SLOTS,
-    Region, SAMPLE_CUT, SPEEDUP_ONE,
+    MAGIC, MAX_COUNTERS, MAX_FRAMES, MAX_MODULES, MAX_ROWS, NAME_BYTES, RING_SLOTS, Range, Region,
+    SAMPLE_CUT, SPEEDUP_ONE,
 };
 use coz_rs_runtime_preload::unwind_row::Row;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use crate::symbols::HitRanges;
 
 /// The mapping of one target's region.
 #[derive(Debug)]
@@ -76,8 +78,8 @@ pub struct PlanToPublish<'a> {
     pub line: u64,
     /// The virtual speedup, 0..=1.
     pub speedup: f64,
-    /// The line's address ranges, ascending and disjoint.
-    pub ranges: &'a [(u64, u64)],
+    /// Where the line's code is.
+    pub ranges: &'a HitRanges,
     /// Whether more threads want to run than there are processors.
     pub crowded: bool,
 }
@@ -243,17 +245,24 @@ impl SharedRegion {
         fence(Release);
         let next = generation.wrapping_add(1);
         let buffer = &control.plans[(next & 1) as usize];
-        let count = plan.ranges.len().min(MAX_RANGES);
+        let HitRanges {
+            alone,
+            beneath,
+            callers,
+        } = plan.ranges;
         buffer.window.store(plan.window, Relaxed);
         buffer.line.store(plan.line, Relaxed);
         let speedup = (plan.speedup.clamp(0.0, 1.0) * f64::from(SPEEDUP_ONE)).round() as u32;
         buffer.speedup.store(speedup, Relaxed);
         buffer.crowded.store(u32::from(plan.crowded), Relaxed);
-        buffer.range_count.store(count as u32, Relaxed);
-        for (range, (start, end)) in buffer.ranges.iter().zip(plan.ranges) {
-            range.start.store(*start, Relaxed);
-            range.end.store(*end, Relaxed);
-        }
+        let count = fill(&buffer.ranges, alone.iter().chain(beneath));
+        buffer.range_count.store(count, Relaxed);
+        buffer
+            .alone_count
+            .store(count.min(alone.len() as u32), Relaxed);
+        buffer
+            .caller_count
+            .store(fill(&buffer.callers, callers.iter()), Relaxed);
         // Release: partner of the target's Acquire load.
         control.generation.store(next, Release);
     }
@@ -448,6 +457,17 @@ impl SharedRegion {
     }
 }
 
+/// Writes as many ranges as there is room for; how many that is.
+fn fill<'a>(room: &[Range], ranges: impl Iterator<Item = &'a (u64, u64)>) -> u32 {
+    let mut count = 0;
+    for (range, (start, end)) in room.iter().zip(ranges) {
+        range.start.store(*start, Relaxed);
+        range.end.store(*end, Relaxed);
+        count += 1;
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -536,7 +556,11 @@ mod tests {
     fn plans_alternate_between_the_buffers() {
         let region = region();
         for (window, speedup) in [(1, 0.25), (2, 0.5)] {
-            let ranges = [(16, 32), (64, 65)];
+            let ranges = HitRanges {
+                alone: vec![(16, 32)],
+                beneath: vec![(64, 65)],
+                callers: vec![(70, 80)],
+            };
             region.publish_plan(&PlanToPublish {
                 window,
                 line: 9,
@@ -551,6 +575,10 @@ mod tests {
             assert_eq!(plan.window.load(Relaxed), window);
             assert_eq!(plan.speedup.load(Relaxed), (speedup * 1e6) as u32);
             assert_eq!(plan.ranges[1].end.load(Relaxed), 65);
+            assert_eq!(plan.range_count.load(Relaxed), 2);
+            assert_eq!(plan.alone_count.load(Relaxed), 1);
+            assert_eq!(plan.callers[0].start.load(Relaxed), 70);
+            assert_eq!(plan.caller_count.load(Relaxed), 1);
         }
     }
 

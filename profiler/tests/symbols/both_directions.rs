@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coz_rs::symbols::{Scope, Symbols};
+use coz_rs::symbols::{Scope, Symbols, Unit};
 
 use super::programs::{C, Directory, RUST, Waiting, build, code, symbol};
 
@@ -57,6 +57,53 @@ fn agree(compiler: &str, source: &str) {
         let listed: BTreeSet<u64> = ranges.iter().flat_map(|&(start, end)| start..end).collect();
         assert_eq!(&listed, wanted, "{compiler}: {file}:{line}");
     }
+}
+
+/// As [`agree`], for functions: an address is in the ranges of a function if and only if the function
+/// is in its chain.
+fn functions_agree(compiler: &str, source: &str) {
+    let directory = Directory::new();
+    let program = build(&directory, compiler, source);
+    let running = Waiting::start(&program, &[]);
+    let scope = Scope::new(&["%".to_owned()], &[], &[]).unwrap();
+    let mut symbols = Symbols::new(scope.with_unit(Unit::Function), &program);
+    symbols.update_modules(running.pid()).unwrap();
+    let bias = running
+        .address("mark_inner")
+        .wrapping_sub(symbol(&program, "mark_inner").unwrap());
+    let mut by_chain: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    for (start, end) in code(&program) {
+        for address in (start..end).map(|address| address.wrapping_add(bias)) {
+            // Functions of the symbol table alone are no findings.
+            let chain = symbols.chain(address);
+            for frame in chain.into_iter().filter(|frame| frame.in_scope) {
+                by_chain.entry(frame.function).or_default().insert(address);
+            }
+        }
+    }
+    assert!(by_chain.len() > 5, "{compiler}: {by_chain:?}");
+    let (step, mut compared) = (by_chain.len() / 300 + 1, 0);
+    for (name, wanted) in by_chain.iter().step_by(step) {
+        let id = symbols.find_line(name).unwrap();
+        // Several functions of one name are told apart by their files.
+        if symbols.line(id).location != *name {
+            continue;
+        }
+        let ranges = symbols.ranges(id);
+        let listed: BTreeSet<u64> = ranges.iter().flat_map(|&(start, end)| start..end).collect();
+        assert_eq!(&listed, wanted, "{compiler}: {name}");
+        compared += 1;
+    }
+    assert!(compared > 5, "{compiler}: {compared} functions");
+}
+
+#[test]
+fn functions() {
+    for compiler in C {
+        functions_agree(compiler, "chain.c");
+    }
+    functions_agree(RUST[0], "chain.rs");
+    functions_agree(RUST[2], "chain.rs");
 }
 
 #[test]

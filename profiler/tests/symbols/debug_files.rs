@@ -357,3 +357,100 @@ fn a_program_replaced_while_it_runs_is_attributed() {
         symbols.problems()
     );
 }
+
+/// A tool in the place of `debuginfod-find`: it prints the path of a file, some time later.
+fn fetcher(directory: &Directory, text: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let tool = directory.join("debuginfod-find");
+    std::fs::write(&tool, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tool
+}
+
+#[test]
+fn fetched_debug_information_is_taken_in_when_it_comes() {
+    let directory = Directory::new();
+    let program = separate(&directory, "-Wl,--build-id");
+    let fetched = directory.join("fetched");
+    std::fs::rename(directory.join("program.debug"), &fetched).unwrap();
+    let running = Waiting::start(&program, &[]);
+    let id = Symbols::new(Scope::default(), &program).build_id().unwrap();
+    let gate = directory.join("gate");
+    let text = format!(
+        "test \"$1 $2\" = 'debuginfo {id}' || exit 1\nwhile ! test -e {}; do sleep 0.02; done\necho {}",
+        gate.display(),
+        fetched.display()
+    );
+    let mut symbols = Symbols::new(Scope::default(), &program);
+    symbols.search_debug_files_in(Vec::new(), None);
+    symbols.fetch_debug_files_by(fetcher(&directory, &text));
+    symbols.update_modules(running.pid()).unwrap();
+    let marked = running.address("mark_inner");
+    // Nobody waits for it.
+    assert_eq!(symbols.owner(&[marked]), Owner::OutOfScope);
+    assert!(!symbols.take_fetched());
+    let generation = symbols.ranges_generation();
+    std::fs::write(&gate, "").unwrap();
+    let begin = std::time::Instant::now();
+    while !symbols.take_fetched() {
+        assert!(begin.elapsed().as_secs() < 60, "it never comes");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(symbols.ranges_generation() > generation);
+    assert!(matches!(symbols.owner(&[marked]), Owner::Line(_)));
+    assert!(symbols.has_debug_info());
+    assert!(!symbols.take_fetched());
+}
+
+#[test]
+fn a_fetch_that_fails_changes_nothing() {
+    for text in [
+        "exit 1",
+        "echo",
+        "echo /nowhere/at/all",
+        "echo /bin/true",
+        "kill $$",
+    ] {
+        let directory = Directory::new();
+        let program = separate(&directory, "-Wl,--build-id");
+        std::fs::remove_file(directory.join("program.debug")).unwrap();
+        let running = Waiting::start(&program, &[]);
+        let mut symbols = Symbols::new(Scope::default(), &program);
+        symbols.search_debug_files_in(Vec::new(), None);
+        symbols.fetch_debug_files_by(fetcher(&directory, text));
+        symbols.update_modules(running.pid()).unwrap();
+        let marked = running.address("mark_inner");
+        for _ in 0..30 {
+            assert_eq!(symbols.owner(&[marked]), Owner::OutOfScope, "{text}");
+            assert!(!symbols.take_fetched(), "{text}");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(!symbols.has_debug_info());
+    }
+}
+
+/// The directory of debug files for the whole system mirrors the paths of the programs.
+#[test]
+fn separate_files_in_the_global_directory() {
+    for flags in ["-Wl,--build-id", "-Wl,--build-id=none"] {
+        let directory = Directory::new();
+        let program = separate(&directory, flags);
+        let global = directory.join("global");
+        let real = directory.0.canonicalize().unwrap();
+        let mirror = global.join(real.strip_prefix("/").unwrap());
+        std::fs::create_dir_all(&mirror).unwrap();
+        std::fs::rename(
+            directory.join("program.debug"),
+            mirror.join("program.debug"),
+        )
+        .unwrap();
+        let mut symbols = Symbols::new(Scope::default(), &program);
+        symbols.search_debug_files_in(vec![global], None);
+        assert!(symbols.has_debug_info(), "{flags}");
+        let inner = line(&source("chain.c"), "inner");
+        assert!(
+            symbols.find_line(&format!("chain.c:{inner}")).is_ok(),
+            "{flags}"
+        );
+    }
+}

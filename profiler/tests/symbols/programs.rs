@@ -185,6 +185,9 @@ pub const C: &[&str] = &[
     "gcc -O2 -g -flto",
     "clang -O2 -g -fuse-ld=lld",
     "clang -O2 -g -gdwarf-4 -fuse-ld=bfd",
+    "clang -O2 -g -gdwarf-2 -fuse-ld=gold",
+    "clang -O2 -g -gdwarf-3 -fuse-ld=lld -no-pie",
+    "gcc -O2 -g -gdwarf-5 -fuse-ld=gold -no-pie -gz=zlib",
     "clang -O2 -g -fuse-ld=lld -no-pie -gdwarf-5 -ffunction-sections -Wl,--gc-sections,--icf=all",
 ];
 

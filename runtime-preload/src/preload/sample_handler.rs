@@ -12,7 +12,8 @@ use super::syscalls::now;
 use super::thread_ledger::{self, Waiting, Window, add};
 use super::thread_local::thread;
 use super::{shared, threads};
-use crate::layout::{MAX_FRAMES, MAX_RANGES, RING_SLOTS, Region, SAMPLE_CUT, Sample};
+use crate::hit_test::HitTest;
+use crate::layout::{MAX_FRAMES, RING_SLOTS, Region, SAMPLE_CUT, Sample};
 use crate::stack_walk::{Registers, Step, step};
 
 /// Frames walked of one stack; deeper ones are cut.
@@ -129,6 +130,7 @@ fn walk(
     };
     let memory = LiveStack::new(start.rsp, top);
     let modules = Modules::current(region);
+    let mut test = window.map(|window| HitTest::new(window.plan));
     let mut registers = start;
     // The interrupted address is exact; a return address may already be on the next line.
     let mut address = start.rip;
@@ -137,7 +139,7 @@ fn walk(
             cell.store(address, Relaxed);
             walk.frames = depth as u32 + 1;
         }
-        walk.hit = walk.hit || window.is_some_and(|window| is_on_line(window, address));
+        walk.hit = walk.hit || test.as_mut().is_some_and(|test| test.frame(address));
         let Some(modules) = &modules else {
             walk.unknown = true;
             return walk;
@@ -164,16 +166,6 @@ fn walk(
         }
     }
     walk
-}
-
-/// Whether `address` is in the ranges of the selected line.
-fn is_on_line(window: &Window, address: u64) -> bool {
-    let count = (window.plan.range_count.load(Relaxed) as usize).min(MAX_RANGES);
-    let ranges = &window.plan.ranges[..count];
-    let after = ranges.partition_point(|range| range.start.load(Relaxed) <= address);
-    after
-        .checked_sub(1)
-        .is_some_and(|at| address < ranges[at].end.load(Relaxed))
 }
 
 /// Counts a sample that was taken inside a handler or a pause of ours and is dropped. Its period

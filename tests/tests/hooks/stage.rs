@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use coz_rs::clock::now;
 use coz_rs::launch::preload_library;
 use coz_rs::private_directory::PrivateDirectory;
+use coz_rs::symbols::HitRanges;
 use coz_rs::targets::greeting_server::{GreetingServer, Terms};
 use coz_rs::targets::shared_region::PlanToPublish;
 use coz_rs::targets::target::{Sampler, Target};
@@ -124,11 +125,15 @@ pub fn quiet_window(target: &Target) {
 
 /// A window.
 pub fn window(target: &Target, speedup: f64, ranges: &[(u64, u64)]) {
+    let ranges = HitRanges {
+        alone: ranges.to_vec(),
+        ..HitRanges::default()
+    };
     target.region.publish_plan(&PlanToPublish {
         window: 1,
         line: 1,
         speedup,
-        ranges,
+        ranges: &ranges,
         crowded: false,
     });
     target.region.set_deadline(now() + 500_000_000);

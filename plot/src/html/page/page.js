@@ -50,6 +50,12 @@ function drawDoubts() {
   if (rest.length) box.append(h("details", {}, h("summary", {}, `${rest.length} more doubts`), h("ul", {}, rest.map(item))));
 }
 
+function drawScope() {
+  const box = byId("scope");
+  box.hidden = data.scope_text.length === 0;
+  box.querySelector("ul").replaceChildren(...data.scope_text.map((text) => h("li", {}, text)));
+}
+
 function drawHelp() {
   const shape = (d, tone, title, text) => h("figure", {},
     s("svg", { viewBox: "0 0 160 90", class: "tone-" + tone }, s("line", { x1: 6, x2: 156, y1: 66, y2: 66, class: "zero" }), s("path", { d, class: "line" })),
@@ -89,6 +95,7 @@ function drawAll() {
   drawHead();
   drawVerdict();
   drawDoubts();
+  drawScope();
   drawScatter();
   drawDetail();
   drawFilters();
