@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use anyhow::Result;
 use coz_rs::experiments::observation::Observation;
 use coz_rs::experiments::window::{Meter, Terms};
+use coz_rs::symbols::HitRanges;
 use coz_rs::targets::shared_region::{PlanToPublish, SharedRegion};
 use coz_rs_plot::estimates::analyse;
 use coz_rs_plot::export;
@@ -134,7 +135,10 @@ fn look(region: &mut SharedRegion, meter: &mut Option<Meter>) {
         line: 1,
         speedup: 0.5,
         crowded: false,
-        ranges: &[(16, 32)],
+        ranges: &HitRanges {
+            alone: vec![(16, 32)],
+            ..HitRanges::default()
+        },
     });
     let mut frames = 0;
     let drained = region.drain(|sample| frames += sample.frames.len());

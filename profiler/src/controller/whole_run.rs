@@ -4,8 +4,6 @@
 //! minus the pauses of the thread that ends the program, its main one: those it slept, those it
 //! was excused from while others had them, and those that its own hits asked of others.
 
-use coz_rs_runtime_preload::layout::MAX_RANGES;
-
 use super::attribution::renew_modules;
 use super::{Controller, DEADLINE, block};
 use crate::clock::now;
@@ -74,8 +72,8 @@ impl Whole {
         let Ok(id) = symbols.find_line(location) else {
             return;
         };
-        let ranges = symbols.ranges(id);
-        if ranges.len() > MAX_RANGES {
+        let ranges = symbols.hit_ranges(id);
+        if !ranges.fit() {
             doubts.insert(Doubt::TooManyRanges {
                 location: location.clone(),
             });
