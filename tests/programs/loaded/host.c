@@ -41,7 +41,7 @@ int main(int count, char **words)
     void *library;
     void *base = work_for(words[1], seconds, 0, &library);
     dlclose(library);
-    mmap(base, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    mmap(base, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     void *again = work_for(words[1], seconds, 1, &library);
     return again == base;
 }
