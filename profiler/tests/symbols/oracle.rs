@@ -6,7 +6,7 @@ use std::process::Command;
 
 use coz_rs::symbols::unwind_rows;
 use coz_rs_runtime_preload::stack_walk::{Registers, StackMemory, Step, step};
-use coz_rs_runtime_preload::unwind_row::{Cfa, Rbp, Row};
+use coz_rs_runtime_preload::unwind_row::{Cfa, Rbp};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
 use object::{Object as _, ObjectSection as _};
