@@ -163,14 +163,13 @@ fn paint(
             let lines = tail.lock().unwrap_or_else(PoisonError::into_inner).lines();
             scene.lock().unwrap_or_else(PoisonError::into_inner).output = lines;
         }
-        let drawn = {
-            let scene = scene.lock().unwrap_or_else(PoisonError::into_inner);
-            canvas.as_mut().is_some_and(|canvas| {
-                canvas
-                    .draw(|frame| view::draw(frame, &scene, ability))
-                    .is_ok()
-            })
-        };
+        // A copy: a terminal that takes nothing more (Ctrl-S) must not hold up the experiments.
+        let shown = scene.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let drawn = canvas.as_mut().is_some_and(|canvas| {
+            canvas
+                .draw(|frame| view::draw(frame, &shown, ability))
+                .is_ok()
+        });
         if !drawn {
             break;
         }

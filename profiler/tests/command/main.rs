@@ -175,7 +175,9 @@ fn a_run_leaves_paired_experiments_on_the_line_that_works() {
             let pauses = (window.wall.unwrap() - window.duration) as f64;
             let most = window.speedup * window.selected_samples as f64 * 997e3;
             assert!(pauses <= 1.2 * most + 20e6, "{window:?}");
-            assert!(pauses == 0.0 || window.speedup > 0.0, "{window:?}");
+            // A thread that lost its processor between reading the window and crediting may credit
+            // once more in the next.
+            assert!(pauses < 997e3 || window.speedup > 0.0, "{window:?}");
             paused += pauses;
         }
     }
