@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use coz_rs_plot::record::{FORMAT_VERSION, Record, Session as SessionRecord};
+use nix::sys::signal::Signal;
 use rand::RngExt as _;
 
 use crate::clock::now;
@@ -233,6 +234,8 @@ impl Launcher<'_> {
     /// Runs the program once, as one window if `whole` says so.
     fn run_once(&mut self, session: &mut Session, whole: Option<WholeRun>) -> anyhow::Result<End> {
         let started = now();
+        // The terminal sent these while there was no program to send them to.
+        let early: Vec<_> = std::iter::from_fn(|| self.signals.take()).collect();
         let program = Program::start(
             &self.options.command,
             self.library,
@@ -241,6 +244,11 @@ impl Launcher<'_> {
             whole.as_ref().map_or(0, |whole| whole.padding),
             session.status.program_output()?,
         )?;
+        for arrived in early {
+            if arrived.signal != Signal::SIGTSTP {
+                program.signal(arrived.signal);
+            }
+        }
         // Waits of half a millisecond should last that long; after the start, as children inherit
         // it.
         // SAFETY: no pointer involved.

@@ -150,7 +150,7 @@ mod tests {
     fn agreement_is_closeness_or_intervals_that_meet() {
         assert!(row(0.20, 0.19, 0.21, 0.24, 0.0).agrees());
         assert!(!row(0.20, 0.19, 0.21, 0.26, 0.0).agrees());
-        assert!(row(0.20, 0.19, 0.21, 0.26, 0.05).agrees());
+        assert!(row(0.20, 0.19, 0.21, 0.26, 0.06).agrees());
         assert!(row(0.20, 0.10, 0.30, 0.29, 0.0).agrees());
         let unknown = Row {
             prediction: None,
