@@ -123,7 +123,9 @@ fn words(rule: &Rule) -> (&'static str, String, Option<String>) {
     let binary = |name: &str| {
         // Without the version, which changes.
         let stem = name.find(".so").map_or(name, |at| &name[..at]);
-        Some(format!("--binary-scope MAIN --binary-scope '{stem}%'"))
+        // Our runtime's own time is nothing to work on.
+        let ours = stem.starts_with("libcoz-rs-");
+        (!ours).then(|| format!("--binary-scope MAIN --binary-scope '{stem}%'"))
     };
     match rule {
         Rule::Crate(directory) => (
