@@ -57,8 +57,10 @@ impl Terminal {
     /// Starts `coz-rs run --live` as a terminal's foreground job.
     fn start(&self, bench: &Bench, arguments: &[&str]) -> Child {
         let stream = || Stdio::from(self.slave.try_clone().unwrap());
-        Command::new("setsid")
-            .args(["--ctty", env!("CARGO_BIN_EXE_coz-rs"), "run", "--live"])
+        // Tests started in the background by a shell ignore SIGINT, and the program would, too.
+        Command::new("env")
+            .args(["--default-signal=INT", "setsid", "--ctty"])
+            .args([env!("CARGO_BIN_EXE_coz-rs"), "run", "--live"])
             .args(arguments)
             .current_dir(bench.path("."))
             .env("TERM", "xterm-256color")
