@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Builds a program with 100 MB or more of debug information from crates of the registry, and
 # measures what profiling it costs: when main is reached (with the start of the controller, which
-# probes the kernel first), when the first experiment starts, how much memory the controller takes. Needs cargo with its registry. Usage: tests/big-binary.sh [DIR]
+# probes the kernel first), when the first experiment starts, how much memory the controller takes.
+# Needs cargo with its registry. BUILD=only stops before anything is measured.
+# Usage: tests/big-binary.sh [DIR]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=${1:-$root/target/big-binary}
@@ -66,6 +68,7 @@ debug=$(readelf -SW "$program" | sed 's/\[ */[/' | awk '$2 ~ /^\.debug_/ { sum +
 echo "debug sections: $debug MB"
 profiler=$root/target/release/coz-rs
 [ -x "$profiler" ] || (cd "$root" && cargo build --release -q -p coz-rs)
+[ "${BUILD:-}" = only ] && exit
 cd "$dir"
 now() { date +%s%6N; }
 for way in plain profiled plain profiled plain profiled; do

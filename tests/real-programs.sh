@@ -156,6 +156,67 @@ C
 fi
 wanted jemalloc && [ -e /usr/lib/x86_64-linux-gnu/libjemalloc.so.2 ] && have pigz &&
     LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libjemalloc.so.2 compare "pigz with jemalloc" pigz -n -c input
+if wanted tokio && have cargo; then
+    mkdir -p tokio/src
+    cat >tokio/Cargo.toml <<'TOML'
+[package]
+name = "tokio-server"
+version = "0.0.0"
+edition = "2024"
+[workspace]
+[dependencies]
+tokio = { version = "1", features = ["rt-multi-thread", "net", "io-util", "sync", "macros", "time"] }
+[profile.release]
+debug = true
+TOML
+    # Each line is hashed on another task; answers come back in order, through a channel.
+    cat >tokio/src/main.rs <<'RUST'
+use std::hash::{DefaultHasher, Hash, Hasher};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+async fn serve(stream: TcpStream) -> std::io::Result<()> {
+    let (read, mut write) = stream.into_split();
+    let (send, mut answers) = mpsc::channel(64);
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(read).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let answer = tokio::spawn(async move {
+                let mut hasher = DefaultHasher::new();
+                for _ in 0..2000 {
+                    line.hash(&mut hasher);
+                }
+                tokio::time::sleep(std::time::Duration::from_micros(50)).await;
+                hasher.finish()
+            });
+            if send.send(answer).await.is_err() {
+                break;
+            }
+        }
+    });
+    while let Some(answer) = answers.recv().await {
+        let text = format!("{:016x}\n", answer.await.unwrap_or(0));
+        write.write_all(text.as_bytes()).await?;
+    }
+    write.shutdown().await
+}
+
+#[tokio::main(worker_threads = 4)]
+async fn main() -> std::io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:21215").await?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        tokio::spawn(serve(stream));
+    }
+}
+RUST
+    # One connection by bash; the second half of a line would be lost if a wait were interrupted.
+    client='exec 3<>/dev/tcp/127.0.0.1/21215; seq 3000 >&3 & sleep 0.1; for i in $(seq 3000); do read -r -t 20 hash <&3 || break; echo "$hash"; done | sha256sum'
+    if (cd tokio && cargo build --release -q 2>&1); then
+        serve "tokio, a Rust server" 21215 "$client" tokio/target/release/tokio-server
+    fi
+fi
 user=()
 [ "$(id -u)" = 0 ] && user=(-u root)
 wanted memcached && have memcached && serve "memcached" 21211 \

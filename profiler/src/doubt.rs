@@ -5,6 +5,8 @@ use std::fmt;
 
 use coz_rs_plot::record::Record;
 
+use crate::targets::unseen_blocking::Unseen;
+
 /// A reason to doubt what was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -52,6 +54,13 @@ pub enum Doubt {
     DeepBinding {
         /// How many were loaded like that.
         count: u32,
+    },
+    /// Threads sleep in ways that no hook sees.
+    UnseenBlocking {
+        /// The process.
+        pid: u32,
+        /// How much of it.
+        unseen: Unseen,
     },
     /// More progress points than there is room for.
     TooManyPoints {
@@ -122,6 +131,7 @@ impl Doubt {
             Doubt::RuntimeStopped { .. } => "runtime-stopped",
             Doubt::Traced { .. } => "traced",
             Doubt::DeepBinding { .. } => "deep-binding",
+            Doubt::UnseenBlocking { .. } => "unseen-blocking",
             Doubt::TooManyPoints { .. } => "too-many-points",
             Doubt::TooManyThreads { .. } => "too-many-threads",
             Doubt::TooMuchCode { .. } => "too-much-code",
@@ -189,6 +199,18 @@ impl fmt::Display for Doubt {
                 f,
                 "{count} libraries were loaded with RTLD_DEEPBIND, so threads that wait in them \
                  seem to work and lines may look too large; load them without that flag."
+            ),
+            Doubt::UnseenBlocking { pid, unseen } => write!(
+                f,
+                "On average {:.2} threads of process {pid} slept in futex calls of {} that coz-rs \
+                 does not see (such a thread sleeps {} times a second, of which {} were seen), so \
+                 they pay for pauses that they slept through and gains look too small; let them \
+                 wait through libc (pthread locks, or futex by `syscall`), or trust only what \
+                 `coz-rs verify` confirms.",
+                f64::from(unseen.hundredths) / 100.0,
+                unseen.place,
+                unseen.switches,
+                unseen.seen
             ),
             Doubt::TooManyPoints { lost } => write!(
                 f,

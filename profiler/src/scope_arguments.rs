@@ -33,6 +33,13 @@ pub struct ScopeArguments {
     #[arg(long, value_name = "GLOB")]
     pub source_exclude: Vec<String>,
 
+    /// Sources lie elsewhere than debug information says (repeatable).
+    ///
+    /// For programs built in a container or with remapped paths: a path that begins with FROM
+    /// begins with TO here. All other options see the new path. FROM may be . for relative paths.
+    #[arg(long, value_name = "FROM=TO")]
+    pub source_map: Vec<String>,
+
     /// Select lines of this fetched crate too (repeatable).
     ///
     /// For Rust programs whose work is done in crates; `%` means all of them. Without it their
@@ -83,6 +90,7 @@ impl ScopeArguments {
     pub fn scope(&self) -> anyhow::Result<Scope> {
         let scope = Scope::new(&self.source_scope, &self.source_exclude, &self.binary_scope)?
             .without_binaries(&self.binary_exclude)?
+            .with_source_map(&self.source_map)?
             .with_crates(&self.crates)?
             .with_functions(&self.function, &self.function_exclude)?;
         let under = self.under.as_deref();

@@ -11,7 +11,9 @@ mod symbols {
     mod folding;
     mod known_lines;
     mod loaded_later;
+    mod matrix;
     mod oracle;
     mod other_tools;
+    mod remapped;
     mod unwinding;
 }

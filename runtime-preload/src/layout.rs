@@ -281,6 +281,8 @@ pub struct ThreadSlot {
     pub segment_time: AtomicU64,
     /// Hit shares by stretch of work.
     pub segments: [SegmentShare; SEGMENTS],
+    /// Waits and pauses begun while a ledger was kept: each lets the thread sleep about once.
+    pub waits: AtomicU64,
 }
 
 /// The hit share of one kind of stretch between two hooks.

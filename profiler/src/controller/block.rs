@@ -172,7 +172,9 @@ impl Controller<'_> {
         let fixed = !self.session.plan.fixed_lines.is_empty();
         let eligible = |target: &Target| {
             let in_scope = self.attribution.in_scope(target.number);
-            let able = target.region.turned_off().is_none() && target.symbols.is_some();
+            let able = target.region.turned_off().is_none()
+                && target.symbols.is_some()
+                && !target.is_traced();
             let weight = if fixed { in_scope.max(1) } else { in_scope };
             if able && self.attribution.is_visited(target.number) {
                 weight
@@ -276,6 +278,7 @@ impl Controller<'_> {
         });
         target.region.set_active(true);
         target.crowd.begin(target.pid, at_speedup == Some(&false));
+        target.blocking.begin(target.pid, &target.region);
         let shown = match at_speedup {
             Some(true) => block.speedup,
             _ => 0.0,
@@ -308,6 +311,12 @@ impl Controller<'_> {
             self.look_around();
             return self.next_experiment();
         }
+        if let Some(tracer) = target.mind_tracer() {
+            release(target);
+            let pid = target.pid;
+            self.session.doubts.insert(Doubt::Traced { pid, tracer });
+            return self.after_void(Void::Stalled);
+        }
         if let Some(slowing) = &mut block.slowing {
             slowing.go_on(target, now());
         }
@@ -317,10 +326,13 @@ impl Controller<'_> {
             return self.next_experiment();
         };
         match meter.observe(observation) {
-            Step::Again(wait) => {
+            Step::Again(mut wait) => {
                 // Waits at an edge are short, and stay so.
                 if wait > 4_000_000 {
+                    let began = now();
                     self.attribution.hold(target);
+                    target.blocking.look(target.pid, &target.region);
+                    wait = wait.saturating_sub(now().saturating_sub(began));
                 }
                 let wait = block.step(wait);
                 self.phase = Phase::Experiment(block);

@@ -123,9 +123,18 @@ impl Learned {
         if count > 0 {
             doubts.insert(Doubt::DeepBinding { count });
         }
+        if let Some(unseen) = target.blocking.finding() {
+            let pid = target.pid;
+            doubts.insert(Doubt::UnseenBlocking { pid, unseen });
+        }
         let mut visited = false;
         for (index, point) in target.points.iter().enumerate() {
             let visits = target.region.visits(index);
+            log::info!(
+                "process {} visited `{}` {visits} times",
+                target.pid,
+                point.name
+            );
             match point.kind {
                 PointKind::Throughput => {}
                 PointKind::Begin => self.latency.entry(point.name.clone()).or_default().0 += visits,

@@ -136,9 +136,10 @@ impl Controller<'_> {
     pub(super) fn go_on_with_whole_run(&mut self) {
         self.look_around();
         let selected = self.whole.as_ref().and_then(|whole| whole.target);
-        for target in &self.targets {
+        for target in &mut self.targets {
             if Some(target.number) == selected {
                 target.region.set_deadline(now() + DEADLINE);
+                target.blocking.go_on(target.pid, &target.region);
             } else {
                 block::release(target);
             }

@@ -26,6 +26,14 @@ pub(super) fn parse(text: &[u8]) -> Vec<Mapping> {
         .collect()
 }
 
+/// The file that is mapped at `address`, from the text of `/proc/PID/maps`.
+#[must_use]
+pub fn mapped_file(maps: &[u8], address: u64) -> Option<PathBuf> {
+    let mappings = parse(maps).into_iter();
+    let mut found = mappings.filter(|mapping| (mapping.start..mapping.end).contains(&address));
+    found.next().map(|mapping| mapping.path)
+}
+
 fn mapping(line: &[u8]) -> Option<Mapping> {
     let mut rest = line;
     let mut field = || {

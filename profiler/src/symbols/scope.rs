@@ -13,6 +13,7 @@ use regex::Regex;
 use super::caller::Caller;
 use super::foreign_place::{Foreign, crate_name};
 use super::left_out::Rule;
+use super::source_map::SourceMap;
 
 /// The name that stands for the main executable among binary globs, as in Coz.
 const MAIN: &str = "MAIN";
@@ -41,6 +42,7 @@ pub struct Scope {
     not_binaries: Vec<Pattern>,
     /// `MAIN` was among the binary globs.
     names_main: bool,
+    source_map: SourceMap,
 }
 
 /// One glob; one without wildcards also means everything beneath it.
@@ -163,6 +165,21 @@ impl Scope {
             not_binaries,
             ..self
         })
+    }
+
+    /// Source files lie elsewhere than debug information says: FROM=TO.
+    ///
+    /// # Errors
+    /// A rule that cannot be read.
+    pub fn with_source_map(self, rules: &[String]) -> anyhow::Result<Scope> {
+        let directory = std::env::current_dir().unwrap_or_default();
+        let source_map = SourceMap::new(rules, &directory)?;
+        Ok(Scope { source_map, ..self })
+    }
+
+    /// Where a source file lies here, if a rule says so.
+    pub(super) fn mapped(&self, path: &str) -> Option<String> {
+        self.source_map.mapped(path)
     }
 
     /// Only what runs beneath this function, by its name or a glob.

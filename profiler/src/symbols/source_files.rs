@@ -53,9 +53,11 @@ impl SourceFiles {
         &self.scope
     }
 
-    /// The number of the file with this path, as debug information spells it.
+    /// The number of the file with this path, as debug information spells it; from here on it is
+    /// the path that `--source-map` makes of it.
     pub(super) fn number(&mut self, path: &str) -> FileId {
         let path = normal(path);
+        let path = self.scope.mapped(&path).unwrap_or(path);
         if let Some(&known) = self.numbers.get(path.as_str()) {
             return known;
         }
@@ -80,7 +82,7 @@ impl SourceFiles {
         FileId(next)
     }
 
-    /// The path as debug information gives it, without `.` and `..`.
+    /// The path as debug information and `--source-map` give it, without `.` and `..`.
     pub(super) fn path(&self, file: FileId) -> &str {
         self.files.get(file.0 as usize).map_or("", |f| &f.path)
     }

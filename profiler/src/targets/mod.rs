@@ -6,3 +6,4 @@ pub mod processor_wait;
 pub mod shared_region;
 pub mod target;
 mod tracing;
+pub mod unseen_blocking;

@@ -12,8 +12,8 @@ use std::sync::atomic::fence;
 
 use anyhow::Context as _;
 use coz_rs_runtime_preload::layout::{
-    MAGIC, MAX_COUNTERS, MAX_FRAMES, MAX_MODULES, MAX_ROWS, NAME_BYTES, RING_SLOTS, Range, Region,
-    SAMPLE_CUT, SPEEDUP_ONE,
+    MAGIC, MAX_COUNTERS, MAX_FRAMES, MAX_MODULES, MAX_ROWS, MAX_THREADS, NAME_BYTES, RING_SLOTS,
+    Range, Region, SAMPLE_CUT, SPEEDUP_ONE, ThreadSlot,
 };
 use coz_rs_runtime_preload::unwind_row::Row;
 use memmap2::{MmapOptions, MmapRaw};
@@ -313,15 +313,21 @@ impl SharedRegion {
     /// time is behind wall time.
     #[must_use]
     pub fn paused_by(&self, tid: u32) -> Option<u64> {
-        let region = self.region();
-        let used = region.header.threads_high.load(Relaxed) as usize;
-        let mut slots = region.threads.iter().take(used);
+        let mut slots = self.thread_slots().iter();
         let slot = slots.find(|slot| slot.tid.load(Relaxed) == tid)?;
         let sum = slot
             .local
             .load(Relaxed)
             .checked_add(slot.prepaid.load(Relaxed));
         sum.filter(|_| slot.window.load(Relaxed) != 0)
+    }
+
+    /// The slots that threads have or had.
+    #[must_use]
+    pub fn thread_slots(&self) -> &[ThreadSlot] {
+        let region = self.region();
+        let used = region.header.threads_high.load(Relaxed) as usize;
+        &region.threads[..used.min(MAX_THREADS)]
     }
 
     /// Whether the target has turned profiling off for good, and why.

@@ -10,6 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::crowd::Crowd;
 use super::shared_region::{PointKind, SharedRegion};
 use super::tracing::{self, Tracing};
+use super::unseen_blocking::UnseenBlocking;
 use crate::clock::now;
 use crate::symbols::Symbols;
 
@@ -73,6 +74,8 @@ pub struct Target {
     pub modules_seen: Option<Instant>,
     /// How many of its threads want to run at once.
     pub crowd: Crowd,
+    /// How its threads sleep past the hooks.
+    pub blocking: UnseenBlocking,
     end: OwnedFd,
     /// Sampling ends when the last descriptor of the event is closed.
     event: Option<OwnedFd>,
@@ -102,6 +105,7 @@ impl Target {
             points: Vec::new(),
             modules_seen: None,
             crowd: Crowd::new(pid),
+            blocking: UnseenBlocking::default(),
             end,
             event,
             tracing: Tracing::default(),
@@ -128,6 +132,12 @@ impl Target {
             tracing::enable(event);
         }
         self.tracing.look(self.pid, event)
+    }
+
+    /// Whether a debugger keeps it from being sampled now.
+    #[must_use]
+    pub fn is_traced(&self) -> bool {
+        self.tracing.is_traced()
     }
 
     /// Learns of progress points visited for the first time; whether there were any.

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::launch::tracer::tracer_of;
 
-/// Time between two looks.
-const EVERY: Duration = Duration::from_millis(200);
+/// Time between two looks: a debugger that has come reads the program's symbols for longer, with
+/// the program stopped, so that it mostly meets no sample.
+const EVERY: Duration = Duration::from_millis(50);
 /// `_IO('$', 0)` and `_IO('$', 1)` (perf_event_open(2)).
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
@@ -23,6 +24,11 @@ pub(super) struct Tracing {
 }
 
 impl Tracing {
+    /// Whether the event is switched off.
+    pub(super) fn is_traced(&self) -> bool {
+        self.tracer.is_some()
+    }
+
     /// Looks whether somebody traces the process whose samples come from `event`, and switches the
     /// event off or on; the tracer, when one has just come.
     pub(super) fn look(&mut self, pid: u32, event: &OwnedFd) -> Option<u32> {

@@ -299,6 +299,7 @@ impl Entered {
             self.slot.stretch[0].store(stretch.paused, Relaxed);
             self.slot.stretch[1].store(stretch.ended, Relaxed);
             add(&self.slot.paused, slept);
+            add(&self.slot.waits, 1);
             self.region.global.paused.fetch_add(slept, Relaxed);
             self.region.global.sleeps.fetch_add(1, Relaxed);
             due = self.account().due();
@@ -335,6 +336,7 @@ impl Entered {
         };
         self.slot.wait_g.store(wait.g, Relaxed);
         self.slot.wait_window.store(wait.window, Relaxed);
+        add(&self.slot.waits, 1);
         self.thread.waiting.store(wait.window << 2 | kind, Relaxed);
         wait
     }

@@ -91,6 +91,7 @@ fn reset(region: &'static Region, slot: &ThreadSlot) {
         &slot.stretch[0],
         &slot.stretch[1],
         &slot.wait_window,
+        &slot.waits,
     ] {
         cell.store(0, Relaxed);
     }

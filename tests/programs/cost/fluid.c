@@ -1,0 +1,89 @@
+/* A fluid on a grid, simulated by threads that own bands of it and lock each cell that they touch:
+ * flow from cell to cell locks both. Prints rounds a second over the time given in seconds. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "coz.h"
+
+enum { WIDTH = 64, HEIGHT = 64, THREADS = 2, PARTICLES = 6 };
+
+struct cell {
+    pthread_mutex_t lock;
+    double mass[PARTICLES], speed[PARTICLES];
+};
+
+static struct cell cells[HEIGHT][WIDTH];
+static pthread_barrier_t together;
+static volatile int goes_on = 1;
+static long rounds;
+static double seconds;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* What flows from one cell to the next. */
+static void flow(struct cell *from, struct cell *to)
+{
+    double part[PARTICLES];
+    pthread_mutex_lock(&from->lock);
+    for (int at = 0; at < PARTICLES; at++) {
+        part[at] = from->mass[at] * 0.1 * (1 + from->speed[at] * 0.01); /* LINE: part */
+        from->mass[at] -= part[at];
+        from->speed[at] = from->speed[at] * 0.999 + part[at] * 0.001;
+    }
+    pthread_mutex_unlock(&from->lock);
+    pthread_mutex_lock(&to->lock);
+    for (int at = 0; at < PARTICLES; at++)
+        to->mass[at] += part[at]; /* LINE: mass */
+    pthread_mutex_unlock(&to->lock);
+}
+
+static void *simulate(void *number)
+{
+    int band = (int)(long)number, first = band * HEIGHT / THREADS, last = (band + 1) * HEIGHT / THREADS;
+    double end = now() + seconds;
+    do {
+        for (int y = first; y < last; y++)
+            for (int x = 0; x < WIDTH; x++) {
+                flow(&cells[y][x], &cells[y][(x + 1) % WIDTH]);
+                flow(&cells[y][x], &cells[(y + 1) % HEIGHT][x]);
+            }
+        pthread_barrier_wait(&together);
+        if (band == 0) {
+            rounds++;
+            COZ_PROGRESS_NAMED("round");
+            if (now() > end)
+                goes_on = 0;
+        }
+        pthread_barrier_wait(&together);
+    } while (goes_on);
+    return NULL;
+}
+
+int main(int words, char **word)
+{
+    pthread_t threads[THREADS];
+    double begin, spent;
+    seconds = words > 1 ? atof(word[1]) : 3;
+    pthread_barrier_init(&together, NULL, THREADS);
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++) {
+            pthread_mutex_init(&cells[y][x].lock, NULL);
+            for (int at = 0; at < PARTICLES; at++)
+                cells[y][x].mass[at] = (x * 7 + y * 13 + at) % 10;
+        }
+    begin = now();
+    for (long at = 0; at < THREADS; at++)
+        if (pthread_create(&threads[at], NULL, simulate, (void *)at) != 0)
+            return 1;
+    for (int at = 0; at < THREADS; at++)
+        pthread_join(threads[at], NULL);
+    spent = now() - begin;
+    printf("rate %.1f\n", (double)rounds / spent);
+    return 0;
+}
