@@ -23,7 +23,11 @@ pub enum LineNotFound {
         file: String,
     },
     /// The file has code, but not on that line.
-    #[error("{file} has no code on line {line}; the nearest lines with code are {}", list(.nearest))]
+    #[error(
+        "{file} has no code on line {line}; the nearest lines with code are {} (the code of a line \
+         may also have been folded into a function of the same code)",
+        list(.nearest)
+    )]
     NoCode {
         /// The file as shown.
         file: String,

@@ -2,7 +2,7 @@
 
 use coz_rs::symbols::{Owner, Scope, Symbols, Unit};
 
-use super::programs::{Directory, Waiting, build};
+use super::programs::{Directory, Waiting, build, line, source};
 
 #[test]
 fn one_finding_with_its_aliases() {
@@ -40,6 +40,39 @@ fn one_finding_with_its_aliases() {
             }
         }
     }
+}
+
+/// Functions that the compiler has merged: the symbol table alone still names the other one, and
+/// whoever asks for its line hears why it is not there.
+#[test]
+fn functions_merged_by_the_compiler_are_one_finding() {
+    let directory = Directory::new();
+    let compiler = "rustc --edition=2024 -Copt-level=3 -g";
+    let program = build(&directory, compiler, "merged.rs");
+    let running = Waiting::start(&program, &[]);
+    let mut symbols = Symbols::new(Scope::default(), &program);
+    symbols.update_modules(running.pid()).unwrap();
+    let first = running.address("first");
+    if first != running.address("second") {
+        println!("skipped: this compiler does not merge functions");
+        return;
+    }
+    let Owner::Line(owner) = symbols.owner(&[first]) else {
+        panic!("nobody's");
+    };
+    let told = symbols.line(owner).function_and_aliases();
+    assert!(
+        told.contains("first") && told.contains("second") && told.contains("same code"),
+        "{told}"
+    );
+    let lines = ["folded"].map(|name| line(&source("merged.rs"), name));
+    let kept = symbols.line(owner).function.starts_with("second");
+    let error = symbols.find_line(&format!("merged.rs:{}", lines[0]));
+    let said = error.map(|_| ()).map_err(|error| error.to_string());
+    assert!(
+        kept || said.clone().is_err_and(|text| text.contains("folded into")),
+        "{said:?}"
+    );
 }
 
 /// Code of no line (0) is nobody's: it belongs to the line that calls it, or to none.
