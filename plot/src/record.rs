@@ -83,6 +83,11 @@ pub enum Record {
         /// The line it is about, if it is about one.
         location: Option<String>,
     },
+    /// All visits of each progress point in a run that has ended.
+    Visits {
+        /// The points, ascending by name.
+        points: Vec<PointVisits>,
+    },
     /// The program ended.
     Runtime {
         /// How long it ran, ns of wall time.
@@ -140,6 +145,17 @@ pub struct ScopeNote {
     /// The option that takes it in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
+}
+
+/// All visits of a progress point, of all processes of one run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PointVisits {
+    /// Its name.
+    pub name: String,
+    /// `throughput`, `begin` or `end`.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
 }
 
 /// What was run, how and where.
@@ -287,6 +303,8 @@ enum Line {
         slowdown: Option<Vec<SlowdownPoint>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scope: Option<ScopeNote>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        visits: Option<Vec<PointVisits>>,
     },
 }
 
@@ -354,18 +372,28 @@ impl From<Record> for Line {
                 }),
                 slowdown: None,
                 scope: None,
+                visits: None,
             },
             Record::Scope(note) => Line::Shutdown {
                 time: None,
                 doubt: None,
                 slowdown: None,
                 scope: Some(note),
+                visits: None,
+            },
+            Record::Visits { points } => Line::Shutdown {
+                time: None,
+                doubt: None,
+                slowdown: None,
+                scope: None,
+                visits: Some(points),
             },
             Record::Slowdown { points } => Line::Shutdown {
                 time: None,
                 doubt: None,
                 slowdown: Some(points),
                 scope: None,
+                visits: None,
             },
             Record::Runtime { time } => Line::Runtime { time },
             Record::Shutdown { time } => Line::Shutdown {
@@ -373,6 +401,7 @@ impl From<Record> for Line {
                 doubt: None,
                 slowdown: None,
                 scope: None,
+                visits: None,
             },
         }
     }
@@ -437,6 +466,10 @@ impl From<Line> for Record {
             Line::Shutdown {
                 scope: Some(note), ..
             } => Record::Scope(note),
+            Line::Shutdown {
+                visits: Some(points),
+                ..
+            } => Record::Visits { points },
             Line::Shutdown { time, .. } => Record::Shutdown {
                 time: time.unwrap_or(0),
             },
@@ -501,6 +534,13 @@ mod tests {
                 chains: vec![CallerChain {
                     count: 2,
                     frames: vec![CallerFrame("main".to_owned(), "a.c:9".to_owned())],
+                }],
+            },
+            Record::Visits {
+                points: vec![PointVisits {
+                    name: "served".to_owned(),
+                    kind: "begin".to_owned(),
+                    count: u64::MAX,
                 }],
             },
             Record::Scope(ScopeNote {

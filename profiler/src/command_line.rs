@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::point_arguments::PointArguments;
 use crate::run::Options;
 use crate::scope_arguments::ScopeArguments;
 use crate::targets::target::Sampler;
@@ -102,6 +103,10 @@ pub struct RunArguments {
     /// function it is a function's name.
     #[arg(long, value_name = "FILE:LINE")]
     pub fixed_line: Vec<String>,
+
+    /// Progress points without marks in the source.
+    #[command(flatten)]
+    pub points: PointArguments,
 
     /// Try only this virtual speedup in percent, or these: N or A..B:STEP.
     ///
@@ -509,6 +514,7 @@ impl RunArguments {
             output: self.output,
             scope: self.scope,
             fixed_lines: self.fixed_line,
+            points: self.points,
             fixed_speedups: self.fixed_speedup.map_or_else(Vec::new, |these| these.0),
             end_to_end: self.end_to_end,
             seed: self.seed,

@@ -81,6 +81,9 @@ fn report(finished: &Finished) {
     if let Some(error) = &finished.unwritten {
         eprintln!("coz-rs: {error}; make room, or run again with another -o");
     }
+    for note in &finished.points {
+        eprintln!("coz-rs: {note}");
+    }
     if let Some(nothing) = &finished.nothing {
         eprintln!("coz-rs: {nothing}");
         eprint!("{}", remarks(&finished.diagnosis));

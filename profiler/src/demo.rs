@@ -11,6 +11,7 @@ use crate::demo_catalogue::{STORIES, Story};
 use crate::demo_measurement::{marked_line, measure, predicted};
 use crate::demo_program::{DemoProgram, build};
 use crate::launch::preload_library::cache_directory;
+use crate::point_arguments::PointArguments;
 use crate::private_directory::PrivateDirectory;
 use crate::run::{Finished, Options, run};
 use crate::scope_arguments::ScopeArguments;
@@ -92,6 +93,7 @@ fn options(
     command.extend(story.arguments.iter().map(Into::into));
     command.extend(["--seconds".into(), seconds.to_string().into()]);
     Options {
+        points: PointArguments::default(),
         command,
         output: profile.to_owned(),
         scope: ScopeArguments::default(),

@@ -334,7 +334,8 @@ impl fmt::Display for NothingLearned {
             NothingLearned::NoPoints => f.write_str(
                 "No progress point was visited, so nothing was learned. Mark where a piece of work \
                  is done: `progress_points::progress!();` in Rust, `COZ_PROGRESS;` from \
-                 progress-points/include/coz.h in C; then run again.",
+                 progress-points/include/coz.h in C. Or name one without touching the source: \
+                 `--progress FILE:LINE` or `--progress-fn SYMBOL`.",
             ),
             NothingLearned::NoVisits { names } => write!(
                 f,

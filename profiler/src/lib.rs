@@ -18,6 +18,8 @@ pub mod line_tally;
 pub mod live;
 pub mod manual;
 pub mod merging;
+pub mod point_arguments;
+pub mod points;
 pub mod private_directory;
 pub mod profile_log;
 pub mod report_output;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -27,6 +28,9 @@ use crate::launch::program::{Program, StandardInput};
 use crate::launch::sampler_probe::{Probe, Sigtrap, may_sample_kernel};
 use crate::launch::signals::Signals;
 use crate::line_tally::LineTally;
+use crate::point_arguments::PointArguments;
+use crate::points::placer::Placer;
+use crate::points::spec;
 use crate::private_directory::PrivateDirectory;
 use crate::profile_log::ProfileLog;
 use crate::scope_arguments::ScopeArguments;
@@ -49,6 +53,8 @@ pub struct Options {
     pub scope: ScopeArguments,
     /// Lines to select, `file:line`.
     pub fixed_lines: Vec<String>,
+    /// Progress points without marks in the source.
+    pub points: PointArguments,
     /// The virtual speedups to try, 0..=1; none means the usual ones.
     pub fixed_speedups: Vec<f64>,
     /// Measure whole runs.
@@ -94,6 +100,8 @@ pub struct Finished {
     pub diagnosis: Vec<Finding>,
     /// What the user should know besides, one sentence each.
     pub notes: Vec<String>,
+    /// What came of the points that the user named, one sentence each.
+    pub points: Vec<String>,
 }
 
 /// Profiles the program.
@@ -114,6 +122,7 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
     let executable = inspect(name)?;
     let scope = options.scope.scope()?;
     check_fixed_lines(options, &executable, &scope)?;
+    let placer = place_points(options, &executable)?;
     let seed = options
         .seed
         .unwrap_or_else(|| rand::rng().random::<u32>().into());
@@ -130,7 +139,7 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
         exclude_kernel: exclude_kernel && sampler == Sampler::Sigtrap,
         no_follow: options.no_follow,
     };
-    let mut server = GreetingServer::start(directory.path(), terms)?;
+    let mut server = GreetingServer::start(directory.path(), terms, placer.clone())?;
     let begin = now();
     let mut session = Session {
         plan: Plan {
@@ -175,7 +184,8 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
     if options.end_to_end {
         session.log.append(&[Record::Session(description)]);
         let (status, runs) = launcher.run_whole(&mut session)?;
-        return Ok(conclude(session, status, &executable, Some(runs)));
+        let finished = conclude(session, status, &executable, Some(runs));
+        return Ok(with_notes(finished, placer.as_deref()));
     }
     let mut runs = 0;
     let status = loop {
@@ -190,7 +200,35 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
             break end.status;
         }
     };
-    Ok(conclude(session, status, &executable, None))
+    let finished = conclude(session, status, &executable, None);
+    Ok(with_notes(finished, placer.as_deref()))
+}
+
+/// Adds what is to be said of the points that the user named.
+fn with_notes(mut finished: Finished, placer: Option<&Mutex<Placer>>) -> Finished {
+    if let Some(placer) = placer {
+        let mut placer = placer.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.points = placer.notes(&finished.records);
+        // It says that none is compiled in, which is why they were named.
+        finished
+            .diagnosis
+            .retain(|finding| finding.check != "points");
+    }
+    finished
+}
+
+/// The points that the user named, ready to be put into processes.
+fn place_points(
+    options: &Options,
+    executable: &Executable,
+) -> anyhow::Result<Option<Arc<Mutex<Placer>>>> {
+    let specs = spec::points(&options.points.wanted())?;
+    if specs.is_empty() {
+        return Ok(None);
+    }
+    let (path, is_script) = (&executable.path, executable.is_script());
+    let placer = Placer::new(specs, path, is_script)?;
+    Ok(Some(Arc::new(Mutex::new(placer))))
 }
 
 /// Refuses a line that the program cannot have. What starts other programs is not asked.
@@ -419,6 +457,7 @@ fn conclude(
         diagnosis,
         unwritten: session.log.failure().map(ToString::to_string),
         nothing,
+        points: Vec::new(),
         notes: session.learned.missing_lines().map(str::to_owned).collect(),
         profile: session.log.path().to_owned(),
         records: session.log.records().to_vec(),

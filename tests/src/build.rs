@@ -81,6 +81,8 @@ pub fn succeed(command: &mut Command) -> Result<()> {
 pub enum Compiler {
     /// `cc -O2 -g -pthread` and more words.
     C(&'static [&'static str]),
+    /// Another compiler of C or C++ by its name, in the same way.
+    Other(&'static str, &'static [&'static str]),
     /// `rustc -O -g` and more words.
     Rust(&'static [&'static str]),
     /// A binary of the package `tests/programs/crates`, by cargo: it uses crates.
@@ -115,8 +117,11 @@ pub fn program(name: &str, compiler: Compiler) -> Result<PathBuf> {
     let partial = output().join(format!("{stem}-{}-{number}.partial", std::process::id()));
     let mut command = match compiler {
         Compiler::Cargo(binary) => bail!("{binary} is built by cargo"),
-        Compiler::C(words) => {
-            let mut command = Command::new("cc");
+        Compiler::C(words) | Compiler::Other(_, words) => {
+            let mut command = Command::new(match compiler {
+                Compiler::Other(name, _) => name,
+                _ => "cc",
+            });
             command.args(["-O2", "-g", "-pthread", "-I"]);
             command
                 .arg(root().join("progress-points/include"))

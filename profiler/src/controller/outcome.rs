@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitStatus;
 
-use coz_rs_plot::record::Record;
+use coz_rs_plot::record::{PointVisits, Record};
 use coz_rs_runtime_preload::layout::fault;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
@@ -34,6 +34,8 @@ pub struct Learned {
     targets: u64,
     windows_void: BTreeMap<&'static str, u32>,
     points: BTreeMap<String, u64>,
+    /// Visits in the run under way.
+    visits: BTreeMap<(String, PointKind), u64>,
     latency: BTreeMap<String, (u64, u64)>,
     with_points: BTreeSet<u32>,
     /// The largest number of such processes in one run of the program.
@@ -141,6 +143,8 @@ impl Learned {
                 PointKind::End => self.latency.entry(point.name.clone()).or_default().1 += visits,
             }
             *self.points.entry(point.name.clone()).or_default() += visits;
+            let one = (point.name.clone(), point.kind);
+            *self.visits.entry(one).or_default() += visits;
             visited |= visits > 0;
         }
         if visited {
@@ -172,9 +176,18 @@ impl Learned {
     }
 
     /// One run of the program is over: processes of the next one do not wait for its own.
-    fn note_run_end(&mut self) {
+    /// The visits of its points, if it had any.
+    fn note_run_end(&mut self) -> Option<Record> {
         self.most_with_points = self.most_with_points.max(self.with_points.len());
         self.with_points.clear();
+        let visits = std::mem::take(&mut self.visits);
+        let points = visits.into_iter().map(|((name, kind), count)| PointVisits {
+            name,
+            kind: kind.name().to_owned(),
+            count,
+        });
+        let points: Vec<PointVisits> = points.collect();
+        (!points.is_empty()).then_some(Record::Visits { points })
     }
 
     /// Doubts that show only when everything is over.
@@ -286,7 +299,7 @@ impl Controller<'_> {
         }
         self.dismiss(all);
         let session = &mut *self.session;
-        session.learned.note_run_end();
+        let visits = session.learned.note_run_end();
         session.learned.milliseconds += ran / 1_000_000;
         session.learned.cost.ran += ran;
         let (read, lost) = self.attribution.totals();
@@ -310,6 +323,7 @@ impl Controller<'_> {
             session.learned.samples
         );
         let mut records = session.tally.records(true);
+        records.extend(visits);
         records.push(Record::Runtime { time: ran });
         session.log.append(&records);
         session.status.clear();

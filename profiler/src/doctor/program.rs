@@ -123,7 +123,9 @@ fn points(image: &Path, libraries: &[PathBuf]) -> Finding {
             "points",
             "No progress point is compiled in, neither here nor in its libraries.",
             "mark where a unit of work is done: `progress!(\"name\")` from the package \
-             progress-points in Rust, COZ_PROGRESS_NAMED(\"name\") from coz.h in C and C++",
+             progress-points in Rust, COZ_PROGRESS_NAMED(\"name\") from coz.h in C and C++; or name \
+             one without touching the source: `coz-rs run --progress FILE:LINE` or `--progress-fn \
+             SYMBOL`",
         ),
     }
 }

@@ -40,7 +40,7 @@ fn attempt(exclude_kernel: bool) -> anyhow::Result<Vec<Finding>> {
         exclude_kernel,
         no_follow: false,
     };
-    let mut server = GreetingServer::start(private.path(), terms)?;
+    let mut server = GreetingServer::start(private.path(), terms, None)?;
     let ourselves = std::env::current_exe().context("finding ourselves")?;
     let output = Command::new(&ourselves)
         .arg("--version")

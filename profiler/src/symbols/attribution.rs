@@ -18,7 +18,7 @@ use super::hit_ranges::{HitRanges, without};
 use super::left_out::{LeftOut, LeftOutId, Rule};
 use super::modules::Modules;
 use super::scope::{Scope, Unit};
-use super::source_files::{NO_FILE, SourceFiles};
+use super::source_files::{FileId, NO_FILE, SourceFiles};
 use super::spans::join;
 
 /// Number of a source line, or of a function where functions are selected.
@@ -348,6 +348,14 @@ impl Symbols {
     #[must_use]
     pub fn line(&self, id: LineId) -> &LineInfo {
         &self.lines[id.0 as usize].info
+    }
+
+    /// File and line number of a line; nothing of a function.
+    pub(super) fn file_and_line(&self, id: LineId) -> Option<(FileId, u32)> {
+        match self.lines.get(id.0 as usize)?.wanted {
+            Wanted::Line(file, line) => Some((file, line)),
+            Wanted::Function(_) => None,
+        }
     }
 
     /// The addresses of a line in all modules loaded now: absolute, ascending, disjoint, half-open.

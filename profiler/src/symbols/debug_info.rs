@@ -51,11 +51,11 @@ pub(super) struct DebugInfo {
     name: PathBuf,
     /// The file that it lies in, if that is another one.
     separate: Option<PathBuf>,
-    sections: DebugSections,
-    index: UnitIndex,
-    addresses: FileAddresses,
+    pub(super) sections: DebugSections,
+    pub(super) index: UnitIndex,
+    pub(super) addresses: FileAddresses,
     split: SplitUnits,
-    units: HashMap<u32, UnitTables>,
+    pub(super) units: HashMap<u32, UnitTables>,
     /// Units whose file table has a file of this name, by last path component.
     units_naming: HashMap<String, Vec<(u32, FileId)>>,
     functions: HashMap<Function, FunctionId>,
@@ -66,9 +66,9 @@ pub(super) struct DebugInfo {
 
 /// What is kept of a unit that was read.
 #[derive(Debug, Default)]
-struct UnitTables {
+pub(super) struct UnitTables {
     lines: LineTable,
-    functions: InlineTree,
+    pub(super) functions: InlineTree,
     /// Numbers by entry, for units whose functions lie in a file that is not kept open.
     split_functions: Option<HashMap<u32, FunctionId>>,
     /// The function of each node, once a function's ranges were asked for.
@@ -322,7 +322,7 @@ impl DebugInfo {
         tables.by_node = Some(numbers.collect());
     }
 
-    fn units_with(&mut self, file: FileId, files: &mut SourceFiles) -> Vec<u32> {
+    pub(super) fn units_with(&mut self, file: FileId, files: &mut SourceFiles) -> Vec<u32> {
         if file == NO_FILE {
             return Vec::new();
         }
@@ -356,7 +356,7 @@ impl DebugInfo {
         self.units_naming.get(name).map_or(&[], Vec::as_slice)
     }
 
-    fn read_unit(&mut self, number: u32, files: &mut SourceFiles) {
+    pub(super) fn read_unit(&mut self, number: u32, files: &mut SourceFiles) {
         if self.units.contains_key(&number) {
             return;
         }

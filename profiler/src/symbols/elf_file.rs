@@ -132,6 +132,24 @@ impl ElfFile {
         (bias & (PAGE - 1) == 0).then_some(bias)
     }
 
+    /// The bytes of the file that lie at `address` when it is loaded.
+    pub(super) fn loaded(&self, address: u64, size: usize) -> Option<&[u8]> {
+        let offset = usize::try_from(self.offset(address)?).ok()?;
+        self.bytes.get(offset..offset.checked_add(size)?)
+    }
+
+    /// Where in the file the byte lies that is loaded at `address`.
+    pub(super) fn offset(&self, address: u64) -> Option<u64> {
+        let holds = |segment: &&Segment| {
+            let size = segment.file_end - segment.offset;
+            address
+                .checked_sub(segment.address)
+                .is_some_and(|at| at < size)
+        };
+        let segment = self.segments.iter().find(holds)?;
+        Some(address - segment.address + segment.offset)
+    }
+
     /// Is there a section of this name with bytes in the file?
     pub(super) fn has_section(&self, name: &str) -> bool {
         parse(&self.bytes).is_ok_and(|elf| {
@@ -205,6 +223,33 @@ impl ElfFile {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// Address and name of each function of the symbol tables, all names of one place; none that
+    /// are only chosen when the program is loaded.
+    pub(super) fn function_entries(&self) -> Vec<(u64, String)> {
+        let Ok(elf) = parse(&self.bytes) else {
+            return Vec::new();
+        };
+        let code = self.code();
+        elf.symbols()
+            .chain(elf.dynamic_symbols())
+            .filter(|symbol| symbol.is_definition() && symbol.kind() == object::SymbolKind::Text)
+            .filter(|symbol| match symbol.flags() {
+                object::SymbolFlags::Elf { st_info, .. } => {
+                    st_info.st_type() != object::elf::STT_GNU_IFUNC
+                }
+                _ => true,
+            })
+            .filter(|symbol| {
+                let mut code = code.iter();
+                code.any(|(start, end)| (*start..*end).contains(&symbol.address()))
+            })
+            .filter_map(|symbol| {
+                let name = String::from_utf8_lossy(symbol.name_bytes().ok()?).into_owned();
+                Some((symbol.address(), name))
+            })
+            .collect()
     }
 
     /// Functions of the symbol tables: address, size, name; ascending, one a place.

@@ -67,6 +67,52 @@ impl InlineTree {
         self.node(self.innermost.at(address)?)
     }
 
+    /// Number of the innermost function at `address`.
+    pub(super) fn number_at(&self, address: u32) -> Option<u32> {
+        self.innermost.at(address)
+    }
+
+    /// The function, not inlined itself, that the node lies in.
+    pub(super) fn outermost(&self, mut number: u32) -> u32 {
+        while let Some(node) = self.node(number)
+            && node.parent != NOTHING
+        {
+            number = node.parent;
+        }
+        number
+    }
+
+    /// The stretches of code of a function and of all that was inlined into it, ascending.
+    pub(super) fn code_within(&self, outermost: u32) -> Vec<(u32, u32)> {
+        let stretches = self.innermost.stretches();
+        let own = stretches.filter(|stretch| self.outermost(stretch.2) == outermost);
+        let mut joined: Vec<(u32, u32)> = Vec::new();
+        for (start, end, _) in own {
+            match joined.last_mut() {
+                Some(last) if last.1 == start => last.1 = end,
+                _ => joined.push((start, end)),
+            }
+        }
+        joined
+    }
+
+    /// The first address and the caller's node of each call on this line that was inlined.
+    pub(super) fn inlined_from(&self, file: FileId, line: u32) -> Vec<(u32, u32)> {
+        let wanted = Some(Call { file, line });
+        let mut first = vec![NOTHING; self.nodes.len()];
+        for (start, _, number) in self.innermost.stretches() {
+            let mut number = number;
+            while let Some(node) = self.node(number) {
+                let earliest = &mut first[number as usize];
+                *earliest = (*earliest).min(start);
+                number = node.parent;
+            }
+        }
+        let calls = self.nodes.iter().zip(first);
+        let calls = calls.filter(|(node, first)| node.call == wanted && *first != NOTHING);
+        calls.map(|(node, first)| (first, node.parent)).collect()
+    }
+
     /// The node of this number.
     pub(super) fn node(&self, number: u32) -> Option<Node> {
         self.nodes.get(number as usize).copied()

@@ -6,10 +6,10 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use coz_rs_runtime_preload::handshake::{Hello, MAGIC, Ready, Welcome, sampler};
@@ -27,6 +27,7 @@ use super::shared_region::SharedRegion;
 use super::target::{Sampler, Target};
 use crate::launch::program::pidfd;
 use crate::launch::tracer::tracer_of;
+use crate::points::placer::Placer;
 
 /// What every target is told.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +59,11 @@ impl GreetingServer {
     ///
     /// # Errors
     /// If the socket cannot be made there.
-    pub fn start(directory: &Path, terms: Terms) -> anyhow::Result<GreetingServer> {
+    pub fn start(
+        directory: &Path,
+        terms: Terms,
+        placer: Option<Arc<Mutex<Placer>>>,
+    ) -> anyhow::Result<GreetingServer> {
         let path = directory.join("socket");
         let listener = socket(
             AddressFamily::Unix,
@@ -82,7 +87,15 @@ impl GreetingServer {
         let under_way = Arc::clone(&greeting);
         std::thread::Builder::new()
             .name("coz-rs greeting".to_owned())
-            .spawn(move || serve(&listener, terms, &sender, &ringer, &under_way))
+            .spawn(move || {
+                serve(
+                    &listener,
+                    (terms, placer.as_deref()),
+                    &sender,
+                    &ringer,
+                    &under_way,
+                )
+            })
             .context("starting a thread")?;
         Ok(GreetingServer {
             path,
@@ -120,9 +133,12 @@ impl AsFd for GreetingServer {
     }
 }
 
+/// What every target is told, and the points to put into it.
+type Offer<'a> = (Terms, Option<&'a Mutex<Placer>>);
+
 fn serve(
     listener: &OwnedFd,
-    terms: Terms,
+    offer: Offer<'_>,
     arrivals: &Sender<Target>,
     bell: &EventFd,
     greeting: &AtomicUsize,
@@ -150,7 +166,7 @@ fn serve(
         // SAFETY: a new descriptor that nobody else owns.
         let peer = unsafe { OwnedFd::from_raw_fd(fd) };
         greeting.fetch_add(1, Relaxed);
-        match greet(&peer, terms) {
+        match greet(&peer, offer) {
             Ok(target) => {
                 if arrivals.send(target).is_err() {
                     return;
@@ -168,7 +184,7 @@ fn serve(
 /// Seconds that one message of a target may take; it can die, or be stopped by a debugger.
 const PATIENCE: i64 = 1;
 
-fn greet(peer: &OwnedFd, terms: Terms) -> anyhow::Result<Target> {
+fn greet(peer: &OwnedFd, (terms, placer): Offer<'_>) -> anyhow::Result<Target> {
     let credentials: UnixCredentials =
         getsockopt(peer, sockopt::PeerCredentials).context("asking who it is")?;
     anyhow::ensure!(
@@ -187,12 +203,17 @@ fn greet(peer: &OwnedFd, terms: Terms) -> anyhow::Result<Target> {
         size == size_of::<Region>() as u64,
         "its region has {size} bytes"
     );
-    let (region, memory) = SharedRegion::create(terms.period)?;
+    let (mut region, memory) = SharedRegion::create(terms.period)?;
+    if let Some(placer) = placer {
+        let mut placer = placer.lock().unwrap_or_else(PoisonError::into_inner);
+        placer.arm(pid, &mut region);
+    }
     let is_traced = tracer_of(pid).is_some();
     send(peer, &welcome(terms, is_traced), memory.as_raw_fd())?;
     drop(memory);
     let (ready, event) = receive::<{ size_of::<Ready>() }>(peer)?;
     anyhow::ensure!(u64_at(&ready, 0) == MAGIC, "it speaks another version");
+    region.find_counted();
     let sampler = match u32_at(&ready, 8) {
         sampler::SIGTRAP => Sampler::Sigtrap,
         sampler::TIMER => Sampler::Timer,

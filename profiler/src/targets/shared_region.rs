@@ -20,6 +20,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
+use crate::points::uprobes::ProcessCounts;
 use crate::symbols::HitRanges;
 
 /// The mapping of one target's region.
@@ -34,6 +35,18 @@ pub struct SharedRegion {
     next_sample: u64,
     /// Times that the next sample was found unfinished.
     unfinished: u32,
+    /// What the kernel counts.
+    counted: Option<Counted>,
+}
+
+/// Points whose visits the kernel counts in one target.
+#[derive(Debug)]
+struct Counted {
+    counts: ProcessCounts,
+    /// The points, in the kernel's order.
+    points: Vec<(PointKind, String)>,
+    /// Their numbers in the region.
+    numbers: Vec<Option<usize>>,
 }
 
 /// What a progress point is.
@@ -45,6 +58,27 @@ pub enum PointKind {
     Begin,
     /// `end!`
     End,
+}
+
+impl PointKind {
+    /// Its name in profiles.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            PointKind::Throughput => "throughput",
+            PointKind::Begin => "begin",
+            PointKind::End => "end",
+        }
+    }
+
+    /// Its number in shared memory.
+    fn number(self) -> u32 {
+        match self {
+            PointKind::Throughput => 1,
+            PointKind::Begin => 2,
+            PointKind::End => 3,
+        }
+    }
 }
 
 /// Words read together at one moment.
@@ -149,6 +183,7 @@ impl SharedRegion {
             placed: Vec::new(),
             next_sample: 0,
             unfinished: 0,
+            counted: None,
         };
         let header = &region.region().header;
         header.size.store(size as u64, Relaxed);
@@ -204,9 +239,85 @@ impl SharedRegion {
         Some((kind, String::from_utf8_lossy(&bytes).into_owned()))
     }
 
+    /// The number of the progress point of this kind and name, which is made if it is not there;
+    /// nothing if there is no room.
+    pub fn add_point(&self, kind: PointKind, name: &str) -> Option<usize> {
+        /// As the runtime marks one that is being filled in.
+        const FILLING: u32 = u32::MAX;
+        /// A target that was stopped meanwhile is not waited for.
+        const LOOKS: u32 = 10_000;
+        let name = &name.as_bytes()[..name.len().min(NAME_BYTES)];
+        for (index, counter) in self.region().counters.iter().enumerate() {
+            // Acquire: partner of the runtime's store after filling it in, as below.
+            let mut found = counter.kind.load(Acquire);
+            if found == 0 {
+                match counter.kind.compare_exchange(0, FILLING, Acquire, Acquire) {
+                    Ok(_) => {
+                        for (cell, chunk) in counter.name.iter().zip(name.chunks(8)) {
+                            let mut word = [0; 8];
+                            word[..chunk.len()].copy_from_slice(chunk);
+                            cell.store(u64::from_ne_bytes(word), Relaxed);
+                        }
+                        counter.name_len.store(name.len() as u32, Relaxed);
+                        // Release: partner of the Acquire loads here and in the runtime.
+                        counter.kind.store(kind.number(), Release);
+                        let header = &self.region().header;
+                        header.counters.fetch_max(index as u32 + 1, Release);
+                        return Some(index);
+                    }
+                    Err(now) => found = now,
+                }
+            }
+            for _ in 0..LOOKS {
+                if found != FILLING {
+                    break;
+                }
+                std::hint::spin_loop();
+                found = counter.kind.load(Acquire);
+            }
+            let known = self.point(index).filter(|(other, _)| *other == kind);
+            if known.is_some_and(|(_, known)| known.as_bytes() == name) {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// Visits of these points are counted by the kernel, besides what the program counts itself.
+    pub fn count_by(&mut self, counts: ProcessCounts, points: Vec<(PointKind, String)>) {
+        self.counted = Some(Counted {
+            counts,
+            points,
+            numbers: Vec::new(),
+        });
+        self.find_counted();
+    }
+
+    /// Finds the numbers of the points that the kernel counts: a forked child brings its parent's.
+    pub fn find_counted(&mut self) {
+        let Some(mut counted) = self.counted.take() else {
+            return;
+        };
+        let points = counted.points.iter();
+        let numbers = points.map(|(kind, name)| self.add_point(*kind, name));
+        counted.numbers = numbers.collect();
+        self.counted = Some(counted);
+    }
+
     /// Visits of point `index`.
     #[must_use]
     pub fn visits(&self, index: usize) -> u64 {
+        // The program may have a point of that name itself: both count.
+        let counted = self.counted.as_ref().and_then(|counted| {
+            let mut numbers = counted.numbers.iter();
+            let number = numbers.position(|number| *number == Some(index))?;
+            Some(counted.counts.visits(number))
+        });
+        self.counter_visits(index)
+            .wrapping_add(counted.unwrap_or(0))
+    }
+
+    fn counter_visits(&self, index: usize) -> u64 {
         let counter = self.region().counters.get(index);
         counter.map_or(0, |counter| counter.count.load(Relaxed))
     }

@@ -64,7 +64,7 @@ impl Stage {
         };
         Ok(Stage {
             library: preload_library::install(directory.path())?,
-            server: GreetingServer::start(directory.path(), terms)?,
+            server: GreetingServer::start(directory.path(), terms, None)?,
             _directory: directory,
         })
     }
