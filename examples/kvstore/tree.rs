@@ -1,15 +1,23 @@
 //! The B-tree, and the two ways to its pages.
 
+use std::ops::Range;
+
 /// Cells of a page.
 const CELLS: usize = 64;
+/// Bytes of a record: what stands in a leaf for a key.
+const RECORD: usize = 56;
+/// Bytes of the longest record that there might be.
+pub const ROOM: usize = 4096;
 
-/// A page: cells by ascending key. A cell of an inner page names the page of keys from its key on.
+/// A page: its cells' keys ascend. A cell of an inner page names the page of keys from its key on; a
+/// cell of a leaf has a record.
 pub struct Page {
-    cells: Vec<(u64, u64)>,
-    is_leaf: bool,
+    keys: Vec<u64>,
+    below: Vec<usize>,
+    records: Vec<u8>,
 }
 
-/// All pages; the last is the root.
+/// All pages; the last is the root, the first are the leaves.
 pub struct Tree {
     pages: Vec<Page>,
     keys: u64,
@@ -17,48 +25,36 @@ pub struct Tree {
 
 /// How the tree gets at its pages.
 pub trait Access {
+    /// The page of that number, held until `leave`.
     fn fetch<'tree>(&self, tree: &'tree Tree, number: usize) -> &'tree Page;
-    fn enter(&self, page: &Page);
+    /// Gives a page back.
     fn leave(&self, page: &Page);
-    fn count(&self, page: &Page) -> usize;
-    fn key(&self, page: &Page, cell: usize) -> u64;
+    /// Bytes of this page's records.
+    fn size(&self, page: &Page) -> usize;
 }
 
 /// The table of function pointers.
 pub struct Methods {
     fetch: fn(&Tree, usize) -> &Page,
-    enter: fn(&Page),
     leave: fn(&Page),
-    count: fn(&Page) -> usize,
-    key: fn(&Page, usize) -> u64,
+    size: fn(&Page) -> usize,
 }
 
 impl Methods {
     /// The only functions that anybody ever puts there.
-    pub const STANDARD: Self = Self {
-        fetch,
-        enter,
-        leave,
-        count,
-        key,
-    };
+    pub const STANDARD: Self = Self { fetch, leave, size };
 }
 
 fn fetch(tree: &Tree, number: usize) -> &Page {
     &tree.pages[number]
 }
 
-/// The store's lock is held: the page needs no latch of its own.
-fn enter(_: &Page) {}
-
+/// The store's lock is held: a page needs no latch of its own.
 fn leave(_: &Page) {}
 
-fn count(page: &Page) -> usize {
-    page.cells.len()
-}
-
-fn key(page: &Page, cell: usize) -> u64 {
-    page.cells[cell].0
+/// All pages are of one format.
+fn size(_: &Page) -> usize {
+    RECORD
 }
 
 impl Access for Methods {
@@ -68,23 +64,13 @@ impl Access for Methods {
     }
 
     #[inline]
-    fn enter(&self, page: &Page) {
-        (self.enter)(page);
-    }
-
-    #[inline]
     fn leave(&self, page: &Page) {
         (self.leave)(page);
     }
 
     #[inline]
-    fn count(&self, page: &Page) -> usize {
-        (self.count)(page)
-    }
-
-    #[inline]
-    fn key(&self, page: &Page, cell: usize) -> u64 {
-        (self.key)(page, cell)
+    fn size(&self, page: &Page) -> usize {
+        (self.size)(page)
     }
 }
 
@@ -98,46 +84,55 @@ impl Access for Direct {
     }
 
     #[inline]
-    fn enter(&self, page: &Page) {
-        enter(page);
-    }
-
-    #[inline]
     fn leave(&self, page: &Page) {
         leave(page);
     }
 
     #[inline]
-    fn count(&self, page: &Page) -> usize {
-        count(page)
+    fn size(&self, page: &Page) -> usize {
+        size(page)
+    }
+}
+
+impl Page {
+    fn leaf(keys: Range<u64>) -> Self {
+        Self {
+            keys: keys.clone().collect(),
+            below: Vec::new(),
+            records: keys.flat_map(record).collect(),
+        }
     }
 
-    #[inline]
-    fn key(&self, page: &Page, cell: usize) -> u64 {
-        key(page, cell)
+    /// The last cell whose key is not above.
+    fn cell(&self, key: u64) -> Option<usize> {
+        self.keys
+            .partition_point(|&other| other <= key)
+            .checked_sub(1)
     }
 }
 
 impl Tree {
-    /// A tree of the keys below `keys`, each with a value made of it.
+    /// A tree of the keys below `keys`, each with a record made of it.
     pub fn of(keys: u64) -> Self {
-        let mut pages = Vec::new();
-        let mut row: Vec<(u64, u64)> = (0..keys).map(|key| (key, value(key))).collect();
-        let mut is_leaf = true;
-        loop {
-            let mut above = Vec::new();
-            for cells in row.chunks(CELLS) {
-                above.push((cells[0].0, pages.len() as u64));
+        let mut pages: Vec<Page> = (0..keys)
+            .step_by(CELLS)
+            .map(|first| Page::leaf(first..keys.min(first + CELLS as u64)))
+            .collect();
+        let mut row = 0..pages.len();
+        while row.len() > 1 {
+            let above = pages.len();
+            for first in row.clone().step_by(CELLS) {
+                let below: Vec<usize> = (first..row.end.min(first + CELLS)).collect();
+                let keys = below.iter().map(|&page| pages[page].keys[0]).collect();
                 pages.push(Page {
-                    cells: cells.to_vec(),
-                    is_leaf,
+                    keys,
+                    below,
+                    records: Vec::new(),
                 });
             }
-            if above.len() == 1 {
-                return Self { pages, keys };
-            }
-            (row, is_leaf) = (above, false);
+            row = above..pages.len();
         }
+        Self { pages, keys }
     }
 
     /// How many keys there are.
@@ -145,35 +140,49 @@ impl Tree {
         self.keys
     }
 
-    /// The value of a key.
-    pub fn get<A: Access>(&self, access: &A, key: u64) -> Option<u64> {
+    /// Reads the records from a key on, at most so many and of one leaf, and adds them up. The page
+    /// may be gone once it is given back: each record is copied to `room` first.
+    pub fn scan<A: Access>(
+        &self,
+        access: &A,
+        key: u64,
+        most: usize,
+        room: &mut [u8; ROOM],
+    ) -> Option<u64> {
         let mut number = self.pages.len() - 1;
         loop {
             let page = access.fetch(self, number);
-            access.enter(page);
-            // The last cell whose key is not above.
-            let (mut low, mut high) = (0, access.count(page));
-            while low < high {
-                let middle = (low + high) / 2;
-                if access.key(page, middle) <= key {
-                    low = middle + 1;
-                } else {
-                    high = middle;
+            let cell = page.cell(key)?;
+            let Some(&below) = page.below.get(cell) else {
+                let end = page.keys.len().min(cell + most);
+                let mut total = 0_u64;
+                for cell in cell..end {
+                    let mut records = page.records.chunks_exact(access.size(page));
+                    let record = records.nth(cell)?;
+                    let copy = room.get_mut(..record.len())?;
+                    copy.copy_from_slice(record);
+                    total = total.wrapping_add(sum(copy));
                 }
-            }
-            let cell = low.checked_sub(1).and_then(|at| page.cells.get(at));
+                let found = page.keys[cell] == key;
+                access.leave(page);
+                return found.then_some(total);
+            };
             access.leave(page);
-            let &(found, content) = cell?;
-            if page.is_leaf {
-                return (found == key).then_some(content);
-            }
-            number = content as usize;
+            number = below;
         }
     }
 }
 
-fn value(key: u64) -> u64 {
-    key.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bd1
+/// The sum of a record's whole words.
+#[inline]
+fn sum(record: &[u8]) -> u64 {
+    let words = record.as_chunks().0.iter().copied();
+    words.map(u64::from_le_bytes).fold(0, u64::wrapping_add)
+}
+
+fn record(key: u64) -> [u8; RECORD] {
+    let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bd1;
+    std::array::from_fn(|at| (mixed.rotate_left(at as u32) >> 7) as u8)
 }
 
 #[cfg(test)]
@@ -182,14 +191,18 @@ mod tests {
 
     #[test]
     fn both_ways_find_every_key_and_no_other() {
+        let room = &mut [0; ROOM];
         for keys in [1, CELLS as u64, 10_000] {
             let tree = Tree::of(keys);
             for key in 0..keys {
-                assert_eq!(tree.get(&Direct, key), Some(value(key)));
-                assert_eq!(tree.get(&Methods::STANDARD, key), Some(value(key)));
+                let leaf_ends = (key / CELLS as u64 + 1) * CELLS as u64;
+                let told = key..keys.min(leaf_ends).min(key + 5);
+                let told = Some(told.map(|key| sum(&record(key))).fold(0, u64::wrapping_add));
+                assert_eq!(tree.scan(&Direct, key, 5, room), told);
+                assert_eq!(tree.scan(&Methods::STANDARD, key, 5, room), told);
             }
-            assert_eq!(tree.get(&Direct, keys), None);
-            assert_eq!(tree.get(&Methods::STANDARD, u64::MAX), None);
+            assert_eq!(tree.scan(&Direct, keys, 1, room), None);
+            assert_eq!(tree.scan(&Methods::STANDARD, u64::MAX, 1, room), None);
         }
     }
 }

@@ -307,7 +307,8 @@ pub const STORIES: &[Story] = &[
             "transaction",
         )],
         lesson: "The functions in the table do next to nothing, and so a profile shows next to \
-                 nothing of them; their price is in the code that cannot inline them.",
+                 nothing of them; their price is in the code that calls them and must not know what \
+                 they say.",
     },
     Story {
         name: "server",
