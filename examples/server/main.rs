@@ -11,6 +11,8 @@
 //! (any number of times).
 #![forbid(unsafe_code)]
 
+mod work;
+
 use std::hint::black_box;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -21,11 +23,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use progress_points::{begin, end};
+use work::{Work, checksum, checksum_rarely};
 
 /// Bytes of a request, and of the page that answers it.
 const REQUEST: usize = 500_000;
-/// The modulus of Adler-32 (RFC 1950).
-const PRIME: u32 = 65_521;
 
 /// What the command line asks for.
 struct Options {
@@ -66,9 +67,6 @@ fn options() -> Option<Options> {
     }
     Some(options)
 }
-
-/// What is done with bytes.
-type Work = fn(&[u8]) -> u32;
 
 /// A request on its way.
 struct Request {
@@ -175,29 +173,4 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
-}
-
-/// Adler-32: what stands for the work on a request.
-#[inline(never)]
-fn checksum(text: &[u8]) -> u32 {
-    let (mut low, mut high) = (1, 0);
-    for byte in text.iter().copied().map(u32::from) {
-        (low, high) = ((low + byte) % PRIME, (high + low + byte) % PRIME);
-    }
-    high << 16 | low
-}
-
-/// The same with remainders only where the sums might overflow, as zlib does.
-#[inline(never)]
-fn checksum_rarely(text: &[u8]) -> u32 {
-    let (mut low, mut high) = (1, 0);
-    for stretch in text.chunks(5552) {
-        for &byte in stretch {
-            low += u32::from(byte);
-            high += low;
-        }
-        low %= PRIME;
-        high %= PRIME;
-    }
-    high << 16 | low
 }

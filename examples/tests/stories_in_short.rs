@@ -66,6 +66,13 @@ fn the_servers_cures_change_no_answer() {
 }
 
 #[test]
+fn the_cures_on_tokio_change_no_answer() {
+    let program = Path::new(env!("CARGO_BIN_EXE_server-tokio"));
+    let all = ["--fix", "parse", "--fix", "render"];
+    same_result(program, &[&[], &all[..2], &all[2..], &all]);
+}
+
+#[test]
 fn ferret_finds_the_same_with_any_threads() {
     let rust = Path::new(env!("CARGO_BIN_EXE_ferret")).to_owned();
     for program in [rust, in_c("c/ferret.c")] {

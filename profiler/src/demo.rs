@@ -7,7 +7,7 @@ use std::time::Duration;
 use coz_rs_plot::estimates::percent;
 use coz_rs_plot::profile::Profile;
 
-use crate::demo_catalogue::{STORIES, Story};
+use crate::demo_catalogue::{FROM_THE_SOURCES, STORIES, Story};
 use crate::demo_measurement::{marked_line, measure, predicted};
 use crate::demo_program::{DemoProgram, build};
 use crate::launch::preload_library::cache_directory;
@@ -42,9 +42,17 @@ pub fn list() -> String {
         let _ = writeln!(text, "{:<12} {}", story.name, story.about);
     }
     text.push_str(
-        "\n`coz-rs demo NAME` builds one, profiles it and compares predictions with changes.\n",
+        "\n`coz-rs demo NAME` builds one, profiles it and compares predictions with changes.\n\
+         \nOthers need crates and are built from the sources of coz-rs:\n",
     );
+    for (name, about, example) in FROM_THE_SOURCES {
+        let _ = writeln!(text, "{name}: {about}\n    {}", from_the_sources(example));
+    }
     text
+}
+
+fn from_the_sources(example: &str) -> String {
+    format!("cargo build --release -p coz-rs-examples && coz-rs run -- target/release/{example}")
 }
 
 /// Builds and profiles a story's program; the profile goes to `profile`.
@@ -56,6 +64,13 @@ pub fn run_demo(name: Option<&str>, profile: &Path) -> anyhow::Result<Demo> {
         None => STORIES.first(),
         Some(name) => Story::named(name),
     };
+    let elsewhere = || FROM_THE_SOURCES.iter().find(|other| Some(other.0) == name);
+    if let Some((name, _, example)) = elsewhere() {
+        anyhow::bail!(
+            "{name} needs crates; in the sources of coz-rs: `{}`",
+            from_the_sources(example)
+        );
+    }
     let Some(story) = story else {
         anyhow::bail!(
             "there is no demo {}; `coz-rs demo --list` names them",
@@ -185,6 +200,10 @@ mod tests {
     fn an_unknown_demo_is_refused_with_what_to_do() {
         let error = run_demo(Some("nothing"), Path::new("x.coz")).unwrap_err();
         assert!(error.to_string().contains("coz-rs demo --list"), "{error}");
+        for (name, _, example) in FROM_THE_SOURCES {
+            let error = run_demo(Some(name), Path::new("x.coz")).unwrap_err();
+            assert!(error.to_string().contains(example), "{error}");
+        }
     }
 
     #[test]

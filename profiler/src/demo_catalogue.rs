@@ -314,7 +314,7 @@ pub const STORIES: &[Story] = &[
         name: "server",
         example: "server",
         about: "a server under load: which work makes a request's latency",
-        rust: rust!["examples/server/main.rs"],
+        rust: rust!["examples/server/main.rs", "examples/server/work.rs"],
         c: None,
         arguments: &[],
         changes: &[
@@ -326,6 +326,14 @@ pub const STORIES: &[Story] = &[
                  than its own part; the statistics are hotter, and no request waits for them.",
     },
 ];
+
+/// Forms that need crates and are built from coz-rs's sources: name, about, and executable of the
+/// examples package.
+pub const FROM_THE_SOURCES: &[(&str, &str, &str)] = &[(
+    "server (tokio)",
+    "the same on tokio, where tasks wait in no thread",
+    "server-tokio",
+)];
 
 #[cfg(test)]
 mod tests {

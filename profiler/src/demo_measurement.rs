@@ -53,7 +53,9 @@ impl Figures {
         figures.with_context(|| format!("{command:?} did not print its rate"))
     }
 
-    fn parse(text: &str) -> Option<Figures> {
+    /// What a program printed; nothing without its rate.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Figures> {
         let mut figures = Figures {
             text: text.to_owned(),
             ..Figures::default()

@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use coz_rs_tests::build;
 use coz_rs_tests::stories::catalogue::forms;
+use coz_rs_tests::stories::little::Latencies;
 use coz_rs_tests::stories::ordinary_profile::hottest;
 use coz_rs_tests::stories::table::{Row, markdown, replaced};
 use coz_rs_tests::stories::{Length, tell};
@@ -50,6 +51,10 @@ fn main() -> Result<()> {
     let begin = Instant::now();
     let mut rows: Vec<Row> = Vec::new();
     let mut failures = 0;
+    let mut latencies = String::from(
+        "| story | latency by Little's law | by the program's own clock | difference |\n\
+         |---|--:|--:|--:|\n",
+    );
     let mut ordinary = String::from("| story | hottest functions by `perf record` |\n|---|---|\n");
     for form in &forms {
         match tell(form, length, &options) {
@@ -63,12 +68,24 @@ fn main() -> Result<()> {
                 failures += 1;
             }
         }
+        if Latencies::are_told_by(form) {
+            match Latencies::of(form, length.a_line, &options) {
+                Ok(told) => latencies += &format!("| {} | {told} |\n", form.name),
+                Err(error) => {
+                    eprintln!("{}: {error:#}", form.name);
+                    failures += 1;
+                }
+            }
+        }
         match hottest(form, length.real) {
             Ok(text) => ordinary += &format!("| {} | {text} |\n", form.name),
             Err(error) => eprintln!("{}: no ordinary profile: {error:#}", form.name),
         }
     }
-    let table = format!("{}\n{ordinary}", markdown(&rows));
+    if latencies.ends_with("--|\n") {
+        latencies.clear();
+    }
+    let table = format!("{}\n{latencies}\n{ordinary}", markdown(&rows));
     println!("\n{table}{:.0} s", begin.elapsed().as_secs_f64());
     if write {
         let path = build::root().join("docs/examples.md");

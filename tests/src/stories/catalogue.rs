@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use coz_rs::demo_catalogue::{STORIES, Sources, Story};
+use coz_rs::demo_catalogue::{Change, STORIES, Sources, Story};
+use coz_rs::demo_measurement::marked_line;
 use coz_rs::demo_program::build_in_c;
 
 use super::Form;
@@ -20,24 +21,39 @@ macro_rules! sources {
     };
 }
 
-/// A program in Rust that needs crates: `coz-rs demo` tells its story in C.
+/// A program in Rust that needs crates: `coz-rs demo` tells its story in C, or another form of it.
 struct WithCrates {
     story: &'static str,
+    /// What the form is called in brackets.
+    form: &'static str,
+    /// The executable of the examples package.
+    example: &'static str,
     sources: Option<Sources>,
     arguments: &'static [&'static str],
 }
 
-const WITH_CRATES: [WithCrates; 2] = [
+const WITH_CRATES: [WithCrates; 3] = [
     WithCrates {
         story: "dedup",
+        form: "Rust",
+        example: "dedup",
         sources: sources!("examples/dedup/pipeline.rs"),
         // As many chunks as 400 MB have, but in a table that is as full at each time.
         arguments: &["--limit", "40", "--earlier", "60000", "TREE"],
     },
     WithCrates {
         story: "ferret",
+        form: "Rust",
+        example: "ferret",
         sources: sources!("examples/ferret/main.rs"),
         arguments: &["--threads", "1,2,1,1"],
+    },
+    WithCrates {
+        story: "server",
+        form: "tokio",
+        example: "server-tokio",
+        sources: sources!("examples/server_tokio/main.rs"),
+        arguments: &[],
     },
 ];
 
@@ -46,15 +62,17 @@ pub fn forms(names: &[String]) -> Result<Vec<Form>> {
     let wanted = |form: &str| names.is_empty() || names.iter().any(|name| form.starts_with(name));
     let mut forms = Vec::new();
     for story in STORIES {
-        let mut other = WITH_CRATES.iter().filter(|other| other.story == story.name);
-        let (sources, arguments) = match other.next() {
-            Some(other) => (other.sources, other.arguments),
-            None => (story.rust, story.arguments),
-        };
         let name = format!("{} (Rust)", story.name);
-        if let Some(sources) = sources.filter(|_| wanted(&name)) {
+        if let Some(sources) = story.rust.filter(|_| wanted(&name)) {
             let program = build::example(story.example)?;
-            forms.push(form(name, story, arguments, &program, sources)?);
+            forms.push(form(name, story, story.arguments, &program, sources)?);
+        }
+        for other in WITH_CRATES.iter().filter(|other| other.story == story.name) {
+            let name = format!("{} ({})", story.name, other.form);
+            if let Some(sources) = other.sources.filter(|_| wanted(&name)) {
+                let program = build::example(other.example)?;
+                forms.push(form(name, story, other.arguments, &program, sources)?);
+            }
         }
         let name = format!("{} (C)", story.name);
         if story.c.is_some() && wanted(&name) {
@@ -81,9 +99,13 @@ fn form(
             word => word.to_owned(),
         });
     }
+    // Not every form can make every change.
+    let possible = |change: &&Change| marked_line(&sources, change.line).is_some();
+    let changes: Vec<Change> = story.changes.iter().filter(possible).copied().collect();
+    ensure!(!changes.is_empty(), "{name} marks no line of a change");
     Ok(Form {
         name,
-        story: *story,
+        changes,
         arguments,
         program: program.to_owned(),
         sources,

@@ -5,13 +5,14 @@
 //! faster the change made the line; the prediction is the line's curve at that speedup.
 
 pub mod catalogue;
+pub mod little;
 pub mod ordinary_profile;
 pub mod table;
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use coz_rs::demo_catalogue::{Sources, Story};
+use coz_rs::demo_catalogue::{Change, Sources};
 use coz_rs::demo_measurement::{marked_line, measure, predicted};
 use coz_rs_plot::profile::Profile;
 
@@ -23,8 +24,8 @@ use table::Row;
 pub struct Form {
     /// As in the table.
     pub name: String,
-    /// What is told.
-    pub story: Story,
+    /// What can be changed.
+    pub changes: Vec<Change>,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// The executable.
@@ -47,7 +48,7 @@ pub struct Length {
 /// A profile of a form of a story, of the lines that its changes make faster.
 pub fn profile(form: &Form, seconds_a_line: f64, options: &[&str]) -> Result<Profile> {
     let mut lines: Vec<String> = Vec::new();
-    for change in form.story.changes {
+    for change in &form.changes {
         let line = marked_line(&form.sources, change.line)
             .with_context(|| format!("{} marks no line {}", form.name, change.line))?;
         if !lines.contains(&line) {
@@ -76,7 +77,7 @@ pub fn tell(form: &Form, length: Length, options: &[&str]) -> Result<Vec<Row>> {
     let profile = profile(form, length.a_line, options)?;
     let arguments: Vec<&str> = form.arguments.iter().map(String::as_str).collect();
     let mut rows = Vec::new();
-    for change in form.story.changes {
+    for change in &form.changes {
         let real = measure(&form.program, &arguments, change, length.real, length.pairs)?;
         rows.push(Row {
             story: form.name.clone(),
