@@ -117,11 +117,14 @@ impl Controller<'_> {
         });
         let chosen = match kept {
             Some(kept) => kept,
-            None if self.session.plan.fixed_lines.is_empty() => {
+            None => {
                 let all: Vec<Candidate> = candidates.iter().map(|c| c.2.clone()).collect();
-                self.session.chooser.line(&all)?
+                if self.session.plan.fixed_lines.is_empty() {
+                    self.session.chooser.line(&all)?
+                } else {
+                    self.session.chooser.least_tried(&all)?
+                }
             }
-            None => self.session.chooser.any_of(candidates.len())?,
         };
         let (id, line, candidate) = candidates.into_iter().nth(chosen)?;
         let speedup = self.session.chooser.speedup(&candidate);

@@ -185,6 +185,15 @@ impl Chooser {
         self.random.random_range(0..4096_usize) * 16
     }
 
+    /// One of the candidates with the fewest experiments: who names lines wants to know all of them.
+    pub fn least_tried(&mut self, candidates: &[Candidate]) -> Option<usize> {
+        let tried = |candidate: &Candidate| candidate.tried.iter().sum::<u32>();
+        let fewest = candidates.iter().map(tried).min()?;
+        let weight = |candidate| u64::from(tried(candidate) == fewest);
+        let weights: Vec<u64> = candidates.iter().map(weight).collect();
+        self.in_proportion(&weights)
+    }
+
     /// Whether to stay with a line for one more experiment: a change costs a longer lead-in.
     pub fn stay(&mut self) -> bool {
         self.random.random_bool(0.4)
@@ -203,6 +212,18 @@ mod tests {
             open,
             knee: None,
         }
+    }
+
+    #[test]
+    fn named_lines_get_as_many_experiments_each() {
+        let mut chooser = Chooser::new(3, None);
+        let mut candidates = [candidate(90, 0.0), candidate(0, 1.0), candidate(10, 0.5)];
+        for _ in 0..30 {
+            let chosen = chooser.least_tried(&candidates).unwrap();
+            candidates[chosen].tried[4] += 1;
+        }
+        assert!(candidates.iter().all(|candidate| candidate.tried[4] == 10));
+        assert_eq!(chooser.least_tried(&[]), None);
     }
 
     #[test]
