@@ -56,15 +56,18 @@ fn main() {
         println!("{:?}", naga::front::wgsl::parse_str(&text));
         use rayon::prelude::*;
         println!("{}", (0..sum).into_par_iter().map(work).sum::<u64>());
-        tokio::runtime::Runtime::new().unwrap().block_on(async { tokio::time::sleep(Duration::from_secs(1)).await });
-        println!("{}", clap::Command::new(text).render_help());
+        tokio::runtime::Runtime::new().expect("a runtime").block_on(async { tokio::time::sleep(Duration::from_secs(1)).await });
+        println!("{}", clap::Command::new("big").about(text).render_help());
     }
 }
 RUST
 (cd "$dir" && cargo build --release -q)
 program=$dir/target/release/big-binary
-# shellcheck disable=SC2046
-debug=$(readelf -SW "$program" | sed 's/\[ */[/' | awk '$2 ~ /^\.debug_/ { sum += strtonum("0x" $6) } END { print int(sum / 1e6) }')
+debug=0
+while read -r size; do
+    debug=$((debug + 16#$size))
+done < <(readelf -SW "$program" | sed 's/\[ */[/' | awk '$2 ~ /^\.debug_/ { print $6 }')
+debug=$((debug / 1000000))
 echo "debug sections: $debug MB"
 profiler=$root/target/release/coz-rs
 [ -x "$profiler" ] || (cd "$root" && cargo build --release -q -p coz-rs)

@@ -281,6 +281,8 @@ pub struct ThreadSlot {
     pub segment_time: AtomicU64,
     /// Hit shares by stretch of work.
     pub segments: [SegmentShare; SEGMENTS],
+    /// When a hook last looked at the clock, ns of CLOCK_MONOTONIC ([`crate::dense_hooks`]).
+    pub hook_time: AtomicU64,
     /// Waits and pauses begun while a ledger was kept: each lets the thread sleep about once.
     pub waits: AtomicU64,
 }

@@ -15,7 +15,19 @@ pub const SEGMENTS: usize = 8;
 /// for. Never 0, which is the stretch from a thread's start to its first hook.
 #[must_use]
 pub const fn key(hook: &str, object: u64) -> u64 {
-    // FNV-1a, then one multiplication to mix the object in.
+    key_of(hash(hook), object)
+}
+
+/// [`key`], of a hook's [`hash`].
+#[must_use]
+pub const fn key_of(hook: u64, object: u64) -> u64 {
+    // One multiplication to mix the object in.
+    (hook ^ object).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
+
+/// A number for the name of a hook: FNV-1a.
+#[must_use]
+pub const fn hash(hook: &str) -> u64 {
     let bytes = hook.as_bytes();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut at = 0;
@@ -23,7 +35,7 @@ pub const fn key(hook: &str, object: u64) -> u64 {
         hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
         at += 1;
     }
-    (hash ^ object).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+    hash
 }
 
 /// Whether credit for the last `uncredited` ns goes by the share of the present stretch, which is

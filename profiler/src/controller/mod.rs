@@ -298,7 +298,10 @@ impl<'a> Controller<'a> {
             target.executable.display(),
             target.sampler.name()
         );
-        let target = self.begin_whole_run(target);
+        let mut target = self.begin_whole_run(target);
+        if matches!(self.phase, Phase::Over) {
+            target.end_sampling();
+        }
         self.targets.push(target);
     }
 
@@ -339,6 +342,9 @@ impl<'a> Controller<'a> {
         let time_up = self.session.plan.until.is_some_and(|until| now() >= until);
         if time_up {
             self.release_all();
+            // The rest runs at full speed.
+            self.look_around();
+            self.targets.iter_mut().for_each(Target::end_sampling);
             self.phase = Phase::Over;
             return OVER_STEP;
         }

@@ -134,6 +134,11 @@ impl Target {
         self.tracing.look(self.pid, event)
     }
 
+    /// Ends its sampling by perf event for good: an event is gone with its last descriptor.
+    pub fn end_sampling(&mut self) {
+        self.event = None;
+    }
+
     /// Whether a debugger keeps it from being sampled now.
     #[must_use]
     pub fn is_traced(&self) -> bool {

@@ -13,8 +13,10 @@ use super::syscalls::{now, sleep_until, thread_cpu};
 use super::thread_local::{ThreadLocal, thread};
 use super::{latency, process_copies, shared};
 use crate::delay_ledger::{Account, credit_for};
+use crate::dense_hooks::may_pass;
 use crate::layout::{Plan, Region, ThreadSlot};
 use crate::pause_bound::Stretch;
+use crate::segment::key;
 
 /// The longest stretch of one sleep: after it the window is looked at again.
 pub(super) const SLICE: u64 = 10_000_000;
@@ -25,6 +27,9 @@ pub(super) const SMALLEST_SLEEP: u64 = 5_000;
 const CREDIT_GAP: u64 = 20_000;
 /// At most this many periods are credited ahead of the next sample (timers tick every 4 ms).
 const PERIODS_AHEAD: u64 = 5;
+
+/// The stretch of work between hooks that come densely.
+const DENSE: u64 = key("dense hooks", 0);
 
 /// Threads of this process that sleep off a debt now.
 pub static SLEEPING: AtomicU32 = AtomicU32::new(0);
@@ -432,28 +437,89 @@ pub fn enter_waiting() -> Option<Entered> {
     entered
 }
 
-/// A hook begins, and with it a stretch of work ends: it is credited by its own share.
-#[inline]
-pub fn end_segment() {
+/// A hook begins, and with it a stretch of work ends: it is credited by its own share. Hooks that
+/// come densely leave that to a later one; whether this one does not.
+#[inline(always)]
+pub fn end_segment() -> bool {
+    let left = &thread().left_to_pass;
+    match left.load(Relaxed) {
+        0 => {
+            credit_segment();
+            true
+        }
+        more => {
+            left.store(more - 1, Relaxed);
+            false
+        }
+    }
+}
+
+#[inline(never)]
+fn credit_segment() {
     if let Some(entered) = enter() {
         entered.credit_partial(CREDIT_GAP);
         entered.leave();
     }
 }
 
-/// A hook ends, and with it another stretch of work begins.
-#[inline]
-pub fn begin_segment(key: u64) {
-    // SAFETY: null or a slot of the region, set at registration.
-    if let Some(slot) = unsafe { thread().slot.load(Relaxed).as_ref() } {
-        slot.segment.store(key, Relaxed);
-        slot.segment_time.store(now(), Relaxed);
+/// A hook ends, and with it another stretch of work begins; `looks` is what [`end_segment`] said.
+/// In a thread whose hooks come densely they are all one stretch.
+#[inline(always)]
+pub fn begin_segment(key: impl FnOnce() -> u64, looks: bool) {
+    // Nothing may pass after a hook in which the thread waited, or might have woken another.
+    if looks || thread().may_pass.load(Relaxed) == 0 {
+        begin_segment_now(key());
     }
 }
 
-/// Pays before a lock is taken, so that no pause is slept with it held.
+#[inline(never)]
+fn begin_segment_now(key: u64) {
+    let thread = thread();
+    // SAFETY: null or a slot of the region, set at registration.
+    let Some(slot) = (unsafe { thread.slot.load(Relaxed).as_ref() }) else {
+        return;
+    };
+    let time = now();
+    let elapsed = time.saturating_sub(slot.hook_time.load(Relaxed));
+    let allowed = may_pass(thread.may_pass.load(Relaxed), elapsed);
+    slot.hook_time.store(time, Relaxed);
+    slot.segment_time.store(time, Relaxed);
+    let key = if allowed == 0 { key } else { DENSE };
+    slot.segment.store(key, Relaxed);
+    thread.may_pass.store(allowed, Relaxed);
+    thread.left_to_pass.store(allowed, Relaxed);
+}
+
+/// The clock is looked at when the hook that is under way ends, and in the next one.
 #[inline]
+fn look_at_the_clock() {
+    let thread = thread();
+    thread.may_pass.store(0, Relaxed);
+    thread.left_to_pass.store(0, Relaxed);
+}
+
+/// Whether the calling thread owes less than a pause; a look at two words, without entering.
+#[inline(always)]
+fn owes_nothing() -> bool {
+    // SAFETY: null or a slot of the region, set at registration.
+    let slot = unsafe { thread().slot.load(Relaxed).as_ref() };
+    let (Some(slot), Some(region)) = (slot, shared::active()) else {
+        return true;
+    };
+    let owed = region.global.g.load(Relaxed);
+    owed.saturating_sub(slot.local.load(Relaxed)) <= SMALLEST_SLEEP
+}
+
+/// Pays before a lock is taken, so that no pause is slept with it held.
+#[inline(always)]
 pub fn pay_before_lock() {
+    if !owes_nothing() {
+        pay_now();
+    }
+}
+
+#[inline(never)]
+fn pay_now() {
     if let Some(entered) = enter() {
         entered.pay();
         entered.leave();
@@ -463,6 +529,7 @@ pub fn pay_before_lock() {
 /// Credits and pays before anything that may wake another thread.
 #[inline]
 pub fn before_wake() {
+    look_at_the_clock();
     if let Some(entered) = enter() {
         entered.before_wake();
         entered.leave();
@@ -483,6 +550,7 @@ pub fn before_spin() -> Wait {
 
 #[inline]
 fn before_wait(kind: u64) -> Wait {
+    look_at_the_clock();
     let Some(entered) = enter() else {
         return Wait::NONE;
     };

@@ -39,7 +39,11 @@ pub struct ThreadLocal {
     pub blocks: AtomicU32,
     /// 1: such a signal of the program's own came meanwhile.
     pub pending: AtomicU32,
-    reserved: [AtomicU64; 1],
+    /// Hooks that may pass before one looks at the clock again ([`crate::dense_hooks`]): as decided
+    /// at the last look,
+    pub may_pass: AtomicU32,
+    /// and what is left of them.
+    pub left_to_pass: AtomicU32,
 }
 
 const _: () = assert!(size_of::<ThreadLocal>() == 128);

@@ -91,6 +91,7 @@ fn reset(region: &'static Region, slot: &ThreadSlot) {
         &slot.stretch[0],
         &slot.stretch[1],
         &slot.wait_window,
+        &slot.hook_time,
         &slot.waits,
     ] {
         cell.store(0, Relaxed);

@@ -1,5 +1,6 @@
 /* A fluid on a grid, simulated by threads that own bands of it and lock each cell that they touch:
- * flow from cell to cell locks both. Prints rounds a second over the time given in seconds. */
+ * each of two neighbours is locked for what the other does to it. Prints rounds a second over the
+ * time given in seconds. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ enum { WIDTH = 64, HEIGHT = 64, THREADS = 2, PARTICLES = 6 };
 
 struct cell {
     pthread_mutex_t lock;
-    double mass[PARTICLES], speed[PARTICLES];
+    double place[PARTICLES], force[PARTICLES];
 };
 
 static struct cell cells[HEIGHT][WIDTH];
@@ -26,21 +27,26 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* What flows from one cell to the next. */
-static void flow(struct cell *from, struct cell *to)
+/* What two neighbours do to each other: every particle of one to every particle of the other. The
+ * forces are summed up first, then each cell is locked to take them in. */
+static void meet(struct cell *one, struct cell *other)
 {
-    double part[PARTICLES];
-    pthread_mutex_lock(&from->lock);
-    for (int at = 0; at < PARTICLES; at++) {
-        part[at] = from->mass[at] * 0.1 * (1 + from->speed[at] * 0.01); /* LINE: part */
-        from->mass[at] -= part[at];
-        from->speed[at] = from->speed[at] * 0.999 + part[at] * 0.001;
-    }
-    pthread_mutex_unlock(&from->lock);
-    pthread_mutex_lock(&to->lock);
+    double here[PARTICLES] = {0}, there[PARTICLES] = {0};
+    for (int a = 0; a < PARTICLES; a++)
+        for (int b = 0; b < PARTICLES; b++) {
+            double far = one->place[a] - other->place[b]; /* LINE: far */
+            double near = 1.0 / (1.0 + far * far);        /* LINE: near */
+            here[a] += near * far;
+            there[b] -= near * far;
+        }
+    pthread_mutex_lock(&one->lock);
     for (int at = 0; at < PARTICLES; at++)
-        to->mass[at] += part[at]; /* LINE: mass */
-    pthread_mutex_unlock(&to->lock);
+        one->force[at] += here[at];
+    pthread_mutex_unlock(&one->lock);
+    pthread_mutex_lock(&other->lock);
+    for (int at = 0; at < PARTICLES; at++)
+        other->force[at] += there[at];
+    pthread_mutex_unlock(&other->lock);
 }
 
 static void *simulate(void *number)
@@ -50,8 +56,8 @@ static void *simulate(void *number)
     do {
         for (int y = first; y < last; y++)
             for (int x = 0; x < WIDTH; x++) {
-                flow(&cells[y][x], &cells[y][(x + 1) % WIDTH]);
-                flow(&cells[y][x], &cells[(y + 1) % HEIGHT][x]);
+                meet(&cells[y][x], &cells[y][(x + 1) % WIDTH]);
+                meet(&cells[y][x], &cells[(y + 1) % HEIGHT][x]);
             }
         pthread_barrier_wait(&together);
         if (band == 0) {
@@ -75,7 +81,7 @@ int main(int words, char **word)
         for (int x = 0; x < WIDTH; x++) {
             pthread_mutex_init(&cells[y][x].lock, NULL);
             for (int at = 0; at < PARTICLES; at++)
-                cells[y][x].mass[at] = (x * 7 + y * 13 + at) % 10;
+                cells[y][x].place[at] = (x * 7 + y * 13 + at) % 10;
         }
     begin = now();
     for (long at = 0; at < THREADS; at++)

@@ -15,30 +15,37 @@ fn a_cancelled_thread_cleans_up_and_owes_nothing() -> Result<()> {
     let list = String::from_utf8(list.stdout)?;
     let mut wrong = Vec::new();
     for case in list.lines() {
-        let text = stage
-            .play(&program, &[case], quiet_window)
-            .and_then(|played| played.text());
-        let good = match &text {
-            Ok(text) => {
-                let words: Vec<&str> = text.split_whitespace().collect();
-                let cleanups = if case == "cond_wait" { "2" } else { "1" };
-                let paused: f64 = words[3].parse()?;
-                // The canceller's 30 ms and nobody else's, or none where nobody owes.
-                let expected = if case == "sem_wait_late" {
-                    0.0..0.001
-                } else {
-                    27.0..45.0
-                };
-                let later: f64 = words[5].parse()?;
-                words[1] == cleanups && expected.contains(&paused) && later == 0.0
-            }
-            Err(_) => false,
-        };
+        // A sleep may last longer on a busy machine; one that paid too much does so each time.
+        let mut seen = Vec::new();
+        let good = (0..3).any(|_| {
+            let text = stage
+                .play(&program, &[case], quiet_window)
+                .and_then(|played| played.text());
+            let good = text.as_ref().is_ok_and(|text| is_right(case, text));
+            seen.push(text);
+            good
+        });
         if !good {
-            wrong.push(format!("{case}: {text:?}"));
+            wrong.push(format!("{case}: {seen:?}"));
         }
     }
     assert!(list.lines().count() > 5, "{list}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
+}
+
+/// Whether a case says that all cleanups ran and who paid.
+fn is_right(case: &str, text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let number = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
+    let cleanups = if case == "cond_wait" { 2.0 } else { 1.0 };
+    // The canceller's 30 ms and nobody else's, or none where nobody owes.
+    let expected = if case == "sem_wait_late" {
+        0.0..0.001
+    } else {
+        27.0..45.0
+    };
+    number(1) == Some(cleanups)
+        && number(3).is_some_and(|paused| expected.contains(&paused))
+        && number(5) == Some(0.0)
 }

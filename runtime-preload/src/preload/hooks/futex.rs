@@ -111,9 +111,7 @@ extern "C" fn on_futex(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f
     // SAFETY: forwarded as the program gave them; the kernel checks its pointers.
     let call = || unsafe { syscall6(number, [a, b, c, d, e, f]) };
     let kept = shared::is_active();
-    if kept {
-        thread_ledger::end_segment();
-    }
+    let looks = kept && thread_ledger::end_segment();
     let result = if number == libc::SYS_futex_waitv {
         waiting(call)
     } else {
@@ -132,7 +130,7 @@ extern "C" fn on_futex(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f
         }
     };
     if kept {
-        thread_ledger::begin_segment(key("futex", a ^ (b & COMMAND_MASK)));
+        thread_ledger::begin_segment(|| key("futex", a ^ (b & COMMAND_MASK)), looks);
     }
     returned(result)
 }

@@ -58,15 +58,18 @@ macro_rules! hook {
                 let real = $crate::preload::real_functions::$name();
                 // SAFETY: the caller's arguments, unchanged.
                 let $call = || unsafe { real($($word),*) };
-                $crate::preload::thread_ledger::end_segment();
+                let looks = $crate::preload::thread_ledger::end_segment();
                 let result = { $body };
-                #[allow(unused_mut, reason = "a function without arguments has no object")]
-                let mut object = 0;
-                $(if object == 0 {
-                    object = $crate::preload::hooks::word::Word::word($word);
-                })*
-                let key = $crate::segment::key(stringify!($name), object);
-                $crate::preload::thread_ledger::begin_segment(key);
+                let key = || {
+                    #[allow(unused_mut, reason = "a function without arguments has no object")]
+                    let mut object = 0;
+                    $(if object == 0 {
+                        object = $crate::preload::hooks::word::Word::word($word);
+                    })*
+                    const HOOK: u64 = $crate::segment::hash(stringify!($name));
+                    $crate::segment::key_of(HOOK, object)
+                };
+                $crate::preload::thread_ledger::begin_segment(key, looks);
                 result
             }
             if $crate::preload::shared::is_active() {
