@@ -77,14 +77,14 @@ now() { date +%s%6N; }
 for way in plain profiled plain profiled plain profiled; do
     if [ $way = plain ]; then
         start=$(now)
-        main=$("$program" 0.1 2>&1 | awk '/^main/ { print $2 }')
+        main=$("$program" 0.1 2>&1 | awk '/^main [0-9]+$/ { print $2 }')
     else
         rm -f profile.coz
         # The controller prepares before it starts the program; main's delay is the program's own.
         # What a user waits for: from the profiler's start to main.
         start=$(now)
         "$profiler" run -v -o profile.coz -- "$program" 6 2> log || true
-        main=$(awk '/^main/ { print $2 }' log)
+        main=$(awk '/^main [0-9]+$/ { print $2 }' log)
         grep -oE "the first experiment .*|coz-rs itself .*" log | sed 's/^/  /'
     fi
     echo "$way: main after $((main - start)) us"
