@@ -326,6 +326,12 @@ pub struct CompareArguments {
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "50")]
     pub at: f64,
 
+    /// Write an HTML page to this file.
+    ///
+    /// It needs no network and no script; `-` prints it.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
+    pub output: Option<PathBuf>,
+
     /// Print JSON.
     ///
     /// Versioned by its format_version.

@@ -220,7 +220,7 @@ fn point(analysis: &Analysis, name: Option<&str>) -> anyhow::Result<usize> {
 }
 
 /// Writes a result to its file, or to the standard output, whose reader may stop reading.
-fn write(bytes: &[u8], path: &Path) -> anyhow::Result<()> {
+pub(crate) fn write(bytes: &[u8], path: &Path) -> anyhow::Result<()> {
     if path == Path::new(STANDARD_OUTPUT) {
         return pour(bytes);
     }

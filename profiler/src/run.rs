@@ -426,7 +426,6 @@ fn conclude(
     executable: &Executable,
     whole_runs: Option<u32>,
 ) -> Finished {
-    session.status.close();
     session.learned.doubts(&mut session.doubts);
     if executable.is_script() && session.learned.experiments() > 0 {
         log::info!(
@@ -448,6 +447,8 @@ fn conclude(
     let mut records: Vec<Record> = session.doubts.iter().map(Doubt::record).collect();
     records.extend(nothing.as_ref().map(NothingLearned::record));
     session.log.append(&records);
+    // The profile is whole by now: closing a view waits for a terminal that takes nothing more.
+    session.status.close();
     let diagnosis = nothing.as_ref().map_or_else(Vec::new, |nothing| {
         diagnose(nothing, executable, &session.plan.scope)
     });

@@ -7,13 +7,14 @@ use coz_rs_plot::estimates::{
     Analysis, CurvePoint, LineEstimate, Pace, PointKind, analyse, compare as compare_records,
     percent,
 };
+use coz_rs_plot::html::comparison::comparison as page;
 use coz_rs_plot::profile::Profile;
 use coz_rs_plot::safe_text::one_line;
 use coz_rs_plot::text::comparison::{comparison, pace as pace_sentence};
 
 use crate::command_line::{CompareArguments, VerifyArguments};
 use crate::commands::in_one_sentence;
-use crate::report_output::{pour, print, style};
+use crate::report_output::{pour, print, style, write};
 
 /// What was predicted did not come.
 const NOT_AS_PREDICTED: i32 = 1;
@@ -29,6 +30,10 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<i32> {
     if arguments.json {
         let text = serde_json::to_string_pretty(&result).context("writing JSON")?;
         pour(format!("{text}\n").as_bytes())?;
+    } else if let Some(path) = &arguments.output {
+        let name = |path: &Path| path.display().to_string();
+        let page = page(&result, &name(&arguments.before), &name(&arguments.after));
+        write(page.as_bytes(), path)?;
     } else {
         let mut style = style(std::io::stdout(), arguments.color);
         style.lines = arguments.lines.unwrap_or(style.lines);

@@ -187,6 +187,31 @@ fn the_view_is_left_while_the_user_stops_it() {
     assert!(terminal.echoes());
 }
 
+/// Ctrl-S: the profile is written all the same, and what is printed comes when the terminal goes on.
+#[test]
+fn a_terminal_that_stands_still_does_not_keep_the_profile() {
+    let bench = Bench::new("live-stall");
+    let program = bench.build("steady", &["-O2", "-g"]);
+    let mut terminal = Terminal::new();
+    let mut child = terminal.start(&bench, &["--", &program, "3000"]);
+    terminal.wait_for("experiment", 1);
+    terminal.master.write_all(b"\x13").unwrap();
+    let whole = || {
+        let text = std::fs::read_to_string(bench.path("profile.coz")).unwrap();
+        text.contains("\"type\":\"samples\"")
+    };
+    let begin = Instant::now();
+    while !whole() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "no samples");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    terminal.master.write_all(b"\x11").unwrap();
+    assert!(child.wait().unwrap().success());
+    terminal.wait_for("coz-rs plot", 1);
+    assert!(terminal.echoes());
+    assert!(terminal.after_the_view().contains(" rounds\r\n"));
+}
+
 #[test]
 fn without_a_terminal_it_says_so() {
     let bench = Bench::new("live-none");

@@ -355,6 +355,11 @@ fn two_profiles_are_compared() {
     );
     let json: Value = serde_json::from_slice(&compare(&["--json"]).stdout).unwrap();
     assert_eq!(json["points"][0]["lines"].as_array().unwrap().len(), 2);
+    let output = compare(&["-o", "compared.html"]);
+    assert!(stderr(&output).contains("coz-rs: wrote compared.html\n") && output.stdout.is_empty());
+    let page = std::fs::read_to_string(bench.path("compared.html")).unwrap();
+    assert!(page.contains("every 1.002 ms before, 802.") && page.contains("title=\"src/a.c:3\""));
+    assert_eq!(text(&compare(&["-o", "-"]).stdout), page);
 }
 
 #[test]

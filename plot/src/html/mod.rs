@@ -4,6 +4,7 @@
 //! which the page builds text nodes; its policy lets only the script and the style run whose
 //! hashes it states, and loads nothing.
 
+pub mod comparison;
 mod page_data;
 mod policy;
 

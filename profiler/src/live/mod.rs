@@ -1,6 +1,7 @@
 //! `coz-rs run --live`: the ranking as it grows, on the whole terminal, drawn by a thread of its own
 //! so that no window waits for it. The terminal is left as it was, whatever ends the run.
 
+mod patient_writer;
 mod program_output;
 mod screen;
 mod view;
@@ -51,7 +52,7 @@ impl Live {
         let painter = {
             let (scene, stop) = (Arc::clone(&scene), Arc::clone(&stop));
             let tail = output.as_ref().map(ProgramOutput::tail);
-            let screen = Screen::enter(terminal)?;
+            let screen = Screen::enter(terminal, &stop)?;
             std::thread::Builder::new()
                 .name("coz-rs-live".to_owned())
                 .spawn(move || paint(screen, &scene, &stop, tail))
@@ -110,10 +111,10 @@ impl Live {
         let Some(terminal) = screen::terminal() else {
             return;
         };
-        let Ok(screen) = Screen::enter(terminal) else {
+        self.stop = Arc::new(AtomicBool::new(false));
+        let Ok(screen) = Screen::enter(terminal, &self.stop) else {
             return;
         };
-        self.stop = Arc::new(AtomicBool::new(false));
         let (scene, stop) = (Arc::clone(&self.scene), Arc::clone(&self.stop));
         let tail = self.output.as_ref().map(ProgramOutput::tail);
         self.painter = std::thread::Builder::new()
@@ -136,6 +137,7 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         self.stop_painting();
+        screen::leave_if_owed();
         if let Some(output) = self.output.take() {
             output.print();
         }

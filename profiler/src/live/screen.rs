@@ -4,8 +4,10 @@
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
+use super::patient_writer::PatientWriter;
 use crate::command_line::ColourChoice;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use ratatui::layout::Rect;
@@ -21,6 +23,9 @@ pub(super) struct Ability {
     pub colour: bool,
     pub unicode: bool,
 }
+
+/// Whether a terminal that took nothing more is still to be told to leave the alternate screen.
+static OWED: AtomicBool = AtomicBool::new(false);
 
 /// How to give back the terminal that is taken over now, for whoever has to.
 static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
@@ -52,31 +57,36 @@ pub(super) type Writer = Box<dyn std::io::Write>;
 #[derive(Debug)]
 pub(super) struct Screen {
     terminal: OwnedFd,
+    stop: Arc<AtomicBool>,
 }
 
 impl Screen {
-    pub fn enter(terminal: OwnedFd) -> std::io::Result<Screen> {
+    /// Takes it over until `stop`; what it does not take for a while then is given up.
+    pub fn enter(terminal: OwnedFd, stop: &Arc<AtomicBool>) -> std::io::Result<Screen> {
         give_back_when_panicking();
         let modes = tcgetattr(&terminal).ok();
         *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Taken {
             terminal: terminal.try_clone()?,
             modes: modes.clone(),
         });
-        let screen = Screen { terminal };
+        let screen = Screen {
+            terminal,
+            stop: Arc::clone(stop),
+        };
         if let Some(mut modes) = modes {
             modes.local_flags.remove(LocalFlags::ECHO);
             // Typed characters would be in the way, no more.
             let _ = tcsetattr(&screen.terminal, SetArg::TCSANOW, &modes);
         }
-        File::from(screen.terminal.try_clone()?).write_all(ENTER)?;
+        let mut writer = PatientWriter::new(&screen.terminal, Arc::clone(stop))?;
+        writer.write_all(ENTER)?;
         Ok(screen)
     }
 
     /// Where to write.
     pub fn writer(&self) -> Writer {
-        let file = self.terminal.try_clone().map(File::from);
-        match file {
-            Ok(file) => Box::new(std::io::BufWriter::new(file)),
+        match PatientWriter::new(&self.terminal, Arc::clone(&self.stop)) {
+            Ok(writer) => Box::new(std::io::BufWriter::new(writer)),
             Err(_) => Box::new(std::io::sink()),
         }
     }
@@ -112,7 +122,20 @@ fn give_back() {
     if let Some(modes) = &taken.modes {
         let _ = tcsetattr(&taken.terminal, SetArg::TCSANOW, modes);
     }
-    let _ = File::from(taken.terminal).write_all(LEAVE);
+    let over = Arc::new(AtomicBool::new(true));
+    let left = PatientWriter::new(&taken.terminal, over).and_then(|mut w| w.write_all(LEAVE));
+    // Half of it is no harm: it is written once more.
+    OWED.store(left.is_err(), Ordering::Relaxed);
+}
+
+/// Leaves a screen that could not be left at once, before anything else is printed on it. Waits for
+/// the terminal as whatever is printed does.
+pub(super) fn leave_if_owed() {
+    if OWED.swap(false, Ordering::Relaxed)
+        && let Some(terminal) = terminal()
+    {
+        let _ = File::from(terminal).write_all(LEAVE);
+    }
 }
 
 /// What a panic says must be readable after it.
@@ -139,7 +162,7 @@ mod tests {
         let before = tcgetattr(&pair.slave).unwrap();
         let taken = pair.slave.try_clone().unwrap();
         let ended = std::panic::catch_unwind(move || {
-            let screen = Screen::enter(taken).unwrap();
+            let screen = Screen::enter(taken, &Arc::new(AtomicBool::new(false))).unwrap();
             let during = tcgetattr(&screen.terminal).unwrap();
             assert!(!during.local_flags.contains(LocalFlags::ECHO));
             panic!("wanted by a test");

@@ -26,7 +26,8 @@ function shownLines() {
   });
 }
 
-function drawList() {
+// With `more`, only what is not there yet.
+function drawList(more = false) {
   const lines = shownLines();
   const columns = COLUMNS.filter((column) => column.key !== "code" || Object.keys(data.sources).length);
   const head = columns.map((column) => {
@@ -41,15 +42,16 @@ function drawList() {
   const range = { high: Math.min(1, Math.max(0.04, ...scale.map((best) => best.high))), low: Math.min(-0.02, ...scale.map((best) => best.low)) };
   range.low = Math.max(range.low, -Math.max(0.1, 0.6 * range.high));
   const hottest = Math.max(0.01, ...thePoint().lines.map((line) => line.sample_share));
-  const rows = lines.slice(0, state.shown).map((line) => row(line, columns, range, hottest));
-  document.querySelector("#lines tbody").replaceChildren(...rows);
+  const body = document.querySelector("#lines tbody");
+  if (!more) body.replaceChildren();
+  body.append(...lines.slice(body.children.length, state.shown).map((line) => row(line, columns, range, hottest)));
   byId("list-title").textContent = lines.length === thePoint().lines.length
-    ? `${count(lines.length)} lines, those that matter most first` : `${count(lines.length)} of ${count(thePoint().lines.length)} lines`;
+    ? `${count(lines.length)} lines${state.sort === "rank" ? ", those that matter most first" : ""}` : `${count(lines.length)} of ${count(thePoint().lines.length)} lines`;
   const left = lines.length - state.shown;
   byId("more").replaceChildren(...(left > 0 ? [h("button", { type: "button", onclick: () => {
     const next = document.querySelectorAll("#lines tbody tr").length;
     state.shown += 200;
-    drawList();
+    drawList(true);
     const row = document.querySelectorAll("#lines tbody tr")[next];
     if (row) row.querySelector(".place button").focus();
   } }, `Show ${count(Math.min(200, left))} more`), ` ${count(left)} are not shown`]
