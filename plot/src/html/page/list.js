@@ -6,11 +6,11 @@ const COLUMNS = [
   { key: "hot", title: "Hot", value: (line) => line.sample_share, down: true },
   { key: "matters", title: "Matters", value: (line) => (line.best ? line.best.low : -9), down: true },
   { key: "gain", title: "Gain (95 %)", right: true, value: (line) => (line.best ? line.best.gain : -9), down: true },
+  { key: "verdict", title: "Verdict", value: (line) => Object.keys(VERDICTS).indexOf(line.verdict) },
+  { key: "curve", title: "Curve" },
   { key: "quarter", title: "at 25 %", right: true, value: (line) => (at(line, 0.25) || { gain: -9 }).gain, down: true },
   { key: "half", title: "at 50 %", right: true, value: (line) => (at(line, 0.5) || { gain: -9 }).gain, down: true },
   { key: "all", title: "at 100 %", right: true, value: (line) => (at(line, 1) || { gain: -9 }).gain, down: true },
-  { key: "curve", title: "Curve" },
-  { key: "verdict", title: "Verdict", value: (line) => Object.keys(VERDICTS).indexOf(line.verdict) },
   { key: "pairs", title: "Exp.", right: true, value: (line) => line.pairs, down: true },
 ];
 
@@ -30,11 +30,12 @@ function shownLines() {
 function drawList(more = false) {
   const lines = shownLines();
   const columns = COLUMNS.filter((column) => column.key !== "code" || Object.keys(data.sources).length);
+  byId("lines").classList.toggle("with-code", columns.length === COLUMNS.length);
   const head = columns.map((column) => {
     const sorted = state.sort === column.key ? (state.down ? "descending" : "ascending") : undefined;
     const content = column.value && column.title
       ? h("button", { type: "button", onclick: () => sortBy(column) }, column.title) : column.title;
-    return h("th", { scope: "col", class: column.right ? "right" : undefined, "aria-sort": sorted }, content);
+    return h("th", { scope: "col", class: `col-${column.key}${column.right ? " right" : ""}`, "aria-sort": sorted }, content);
   });
   document.querySelector("#lines thead").replaceChildren(h("tr", {}, head));
   const surely = thePoint().lines.filter((line) => line.best && line.verdict !== "undecided");
@@ -92,7 +93,7 @@ function row(line, columns, range, hottest) {
     pairs: () => count(line.pairs),
   };
   return h("tr", { class: "tone-" + toneOf(line), "data-line": line.location, onclick: () => choose(line.location, true) },
-    columns.map((column) => h("td", { class: [column.right && "right nowrap", column.key === "place" && "place", column.key === "hot" && "hot"].filter(Boolean).join(" ") || undefined }, cells[column.key]())));
+    columns.map((column) => h("td", { class: [`col-${column.key}`, column.right && "right nowrap", column.key === "place" && "place", column.key === "hot" && "hot"].filter(Boolean).join(" ") }, cells[column.key]())));
 }
 
 function codeOf(line) {
