@@ -20,6 +20,15 @@ static void on_prof(int signal)
     count++;
 }
 
+/* A timer's hit, with those that came while it was pending: the kernel looks for them at its ticks
+ * only, and finds several at once where the process seldom runs at one. */
+static void on_timer(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)context;
+    count += 1 + (info->si_code == SI_TIMER ? info->si_overrun : 0);
+}
+
 /* Its own profiler: hits for each second of CPU time. Counted by the clock that it is measured by:
  * ITIMER_PROF goes by ticks, of which a thread that sleeps often is charged other numbers. */
 static void prof(void)
@@ -38,6 +47,9 @@ static void prof(void)
     memset(&each, 0, sizeof each);
     setitimer(ITIMER_PROF, &each, NULL);
     check(timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer) == 0, "timer_create");
+    action.sa_sigaction = on_timer;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
+    sigaction(SIGPROF, &action, NULL);
     count = 0;
     begin = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     timer_settime(timer, 0, &precise, NULL);
