@@ -1,7 +1,8 @@
 //! The options of `coz-rs run` that name progress points, for programs whose source has none.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
+use crate::points::placer::Way;
 use crate::points::spec::Wanted;
 
 /// Progress points without marks in the source.
@@ -21,6 +22,38 @@ pub struct PointArguments {
     /// debug information: a stripped program still has the symbols that it shares.
     #[arg(long, value_name = "[NAME=]SYMBOL")]
     pub progress_fn: Vec<String>,
+
+    /// A unit of work arrives each time this place is passed (repeatable).
+    ///
+    /// For latency, with --end. Begins and ends of one NAME belong together; those without are one
+    /// pair.
+    #[arg(long, value_name = "[NAME=]FILE:LINE")]
+    pub begin: Vec<String>,
+
+    /// A unit of work is done each time this place is passed (repeatable).
+    ///
+    /// The other half of --begin. Name every way out.
+    #[arg(long, value_name = "[NAME=]FILE:LINE")]
+    pub end: Vec<String>,
+
+    /// How visits of such places are counted.
+    ///
+    /// By the kernel (uprobe), which takes privilege, or by the program itself (breakpoint). `auto`
+    /// takes uprobes where they are allowed and cheap; for latency it is always breakpoints.
+    #[arg(long, value_enum, default_value_t = ProgressBy::Auto, value_name = "WAY")]
+    pub progress_by: ProgressBy,
+}
+
+/// `--progress-by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ProgressBy {
+    /// Uprobes where they are allowed and cheap.
+    #[default]
+    Auto,
+    /// By the kernel.
+    Uprobe,
+    /// By the program itself.
+    Breakpoint,
 }
 
 impl PointArguments {
@@ -30,7 +63,18 @@ impl PointArguments {
         Wanted {
             progress: self.progress.clone(),
             functions: self.progress_fn.clone(),
-            ..Wanted::default()
+            begin: self.begin.clone(),
+            end: self.end.clone(),
+        }
+    }
+
+    /// The way that the user demands.
+    #[must_use]
+    pub fn way(&self) -> Option<Way> {
+        match self.progress_by {
+            ProgressBy::Auto => None,
+            ProgressBy::Uprobe => Some(Way::Uprobe),
+            ProgressBy::Breakpoint => Some(Way::Breakpoint),
         }
     }
 }

@@ -227,7 +227,7 @@ fn place_points(
         return Ok(None);
     }
     let (path, is_script) = (&executable.path, executable.is_script());
-    let placer = Placer::new(specs, path, is_script)?;
+    let placer = Placer::new(specs, path, is_script, options.points.way())?;
     Ok(Some(Arc::new(Mutex::new(placer))))
 }
 

@@ -23,6 +23,8 @@ pub const MAX_RANGES: usize = 8192;
 pub const MAX_CALLERS: usize = 2048;
 /// Modules (executable, libraries, vDSO) with an unwind table.
 pub const MAX_MODULES: usize = 1024;
+/// Breakpoints that stand for progress points.
+pub const MAX_BREAKPOINTS: usize = 256;
 /// Frames kept of one sample: the innermost ones.
 pub const MAX_FRAMES: usize = 56;
 /// Slots of the sample ring.
@@ -49,6 +51,8 @@ pub struct Region {
     pub modules: [ModuleList; 2],
     /// Samples on their way to the controller.
     pub ring: Ring,
+    /// Breakpoints that stand for progress points.
+    pub breakpoints: Breakpoints,
     /// Unwind rows; a module names its stretch. Rows are written before they are published.
     pub rows: [[AtomicU32; 3]; MAX_ROWS],
 }
@@ -326,6 +330,55 @@ pub struct Module {
     pub rows: AtomicU32,
 }
 
+/// Breakpoints at which visits of progress points are counted. Written by the controller before the
+/// region is handed over, read once by the target when it starts.
+#[repr(C, align(128))]
+pub struct Breakpoints {
+    /// How many of `list` count.
+    pub count: AtomicU32,
+    /// The breakpoints, ascending by place.
+    pub list: [Breakpoint; MAX_BREAKPOINTS],
+}
+
+/// One breakpoint, and what stands in place of the instruction under it ([`crate::displaced`]).
+#[repr(C, align(64))]
+pub struct Breakpoint {
+    /// The instruction's address.
+    pub place: AtomicU64,
+    /// Where it jumps or calls to, or how many bytes its return takes besides.
+    pub target: AtomicU64,
+    /// Its bytes, or those of the jump that its copy is made, in native order.
+    pub bytes: [AtomicU64; 2],
+    /// Number of the [`Counter`] that counts here.
+    pub counter: AtomicU32,
+    /// What is done in its place: a [`crate::displaced::kind`].
+    pub kind: AtomicU32,
+    /// Condition of a jump, as in the opcode.
+    pub condition: AtomicU32,
+    /// Its length.
+    pub length: AtomicU32,
+    /// Where in it a distance to data is; [`crate::displaced::NO_DISTANCE`] if it has none.
+    pub distance: AtomicU32,
+    /// What became of it, a [`breakpoint`] code. Written by the target before it is ready.
+    pub state: AtomicU32,
+}
+
+/// Codes in [`Breakpoint::state`].
+pub mod breakpoint {
+    /// Not dealt with.
+    pub const WAITING: u32 = 0;
+    /// It stands.
+    pub const SET: u32 = 1;
+    /// Other code stands at its place.
+    pub const OTHER_CODE: u32 = 2;
+    /// No memory near enough for a copy, or none that may be executed.
+    pub const NO_SLOT: u32 = 3;
+    /// The code cannot be written to.
+    pub const NOT_WRITABLE: u32 = 4;
+    /// SIGTRAP cannot be handled.
+    pub const NO_HANDLER: u32 = 5;
+}
+
 /// Samples on their way to the controller; the newest overwrite the oldest.
 #[repr(C, align(128))]
 pub struct Ring {
@@ -374,6 +427,7 @@ const _: () = {
     assert!(size_of::<Sample>() == 512);
     assert!(size_of::<ThreadSlot>() == 512);
     assert!(size_of::<Module>() == 32);
+    assert!(size_of::<Breakpoint>() == 64);
     assert!(align_of::<Region>() == 4096);
     assert!(size_of::<Region>() < 96 << 20);
 };

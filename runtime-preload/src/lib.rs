@@ -11,6 +11,7 @@ extern crate std;
 pub mod crowding;
 pub mod delay_ledger;
 pub mod dense_hooks;
+pub mod displaced;
 pub mod handshake;
 pub mod hit_share;
 pub mod hit_test;

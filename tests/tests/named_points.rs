@@ -18,9 +18,9 @@ const FORKS: &str = "points/forks.c";
 
 /// Ways to count that work here; prints why one is skipped.
 fn ways() -> Vec<&'static [&'static str]> {
-    let mut ways: Vec<&[&str]> = Vec::new();
+    let mut ways: Vec<&[&str]> = vec![&["--progress-by", "breakpoint"]];
     match Uprobes::new(1) {
-        Ok(_) => ways.push(&[]),
+        Ok(_) => ways.push(&["--progress-by", "uprobe"]),
         Err(error) => eprintln!("skipped: uprobes are refused here: {error:#}"),
     }
     ways
@@ -127,6 +127,119 @@ fn each_passage_of_a_line_counts_once_in_every_build() -> Result<()> {
     Ok(())
 }
 
+/// A file's marked lines as points of their labels.
+fn points_on(source: &str, labels: &[&str], way: &[&str]) -> Result<Vec<String>> {
+    let mut options: Vec<String> = way.iter().map(|&word| word.to_owned()).collect();
+    let file = source.rsplit('/').next().unwrap_or(source);
+    for label in labels {
+        let line = build::marked_line(source, label)?;
+        options.extend(["--progress".to_owned(), format!("{label}={file}:{line}")]);
+    }
+    Ok(options)
+}
+
+#[test]
+fn exceptions_and_calls_through_pointers_pass_points() -> Result<()> {
+    const SOURCE: &str = "points/exceptions.cpp";
+    if !has("g++") {
+        return Ok(());
+    }
+    let labels = ["virtual", "jump", "pointer", "caught", "template"];
+    for words in [&[][..], &["-O0"][..], &["-no-pie"][..]] {
+        let program = build::program(SOURCE, Compiler::Other("g++", words))?;
+        for way in ways() {
+            let mut options = points_on(SOURCE, &labels, way)?;
+            options.extend(["--progress-fn".to_owned(), "last=last".to_owned()]);
+            is_exact(&program, &options, &["2000"])?;
+        }
+    }
+    Ok(())
+}
+
+/// Handlers, waits and threads that block all signals: a trap that is blocked would be deadly.
+#[test]
+fn breakpoints_are_passed_wherever_signals_are_blocked() -> Result<()> {
+    const SOURCE: &str = "points/handlers.c";
+    let program = build::program(SOURCE, Compiler::C(&["-w"]))?;
+    for sampler in ["sigtrap", "timer"] {
+        let way = ["--progress-by", "breakpoint", "--sampler", sampler];
+        is_exact(&program, &points_on(SOURCE, &["tick"], &way)?, &[])?;
+    }
+    Ok(())
+}
+
+/// Latency without marks: each arrival and each departure, and what experiments make of them.
+#[test]
+fn begins_and_ends_are_stamped() -> Result<()> {
+    const SOURCE: &str = "points/pairs.c";
+    let program = build::program(SOURCE, Compiler::C(&[]))?;
+    let line = |label| build::marked_line(SOURCE, label);
+    let place = |label| Ok::<_, anyhow::Error>(format!("unit=pairs.c:{}", line(label)?));
+    let (begin, end, early) = (place("begin")?, place("end")?, place("early")?);
+    let work = format!("pairs.c:{}", line("work")?);
+    let mut options = vec!["--begin", &begin, "--end", &end, "--end", &early];
+    options.extend([
+        "--fixed-line",
+        &work,
+        "--fixed-speedup",
+        "50",
+        "--warm-up",
+        "100ms",
+    ]);
+    let mut seen = String::new();
+    // A busy machine may leave no window whole.
+    for _ in 0..3 {
+        let options: Vec<String> = options.iter().map(|&word| word.to_owned()).collect();
+        is_exact(&program, &options, &["0.3"])?;
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let profiled = run::profiled(&options, &program, &["3"])?;
+        seen = profiled.stderr();
+        let records = Profile::read(&profiled.profile)?.records;
+        let measured = records.iter().any(|record| match record {
+            Record::LatencyPoint {
+                name,
+                arrivals,
+                departures,
+                mean_in_flight,
+                ..
+            } => {
+                name == "unit"
+                    && arrivals.min(departures) > &50
+                    && mean_in_flight.is_some_and(|mean| (0.0..70.0).contains(&mean))
+            }
+            _ => false,
+        });
+        if measured {
+            return Ok(());
+        }
+    }
+    anyhow::bail!("no latency was measured:\n{seen}")
+}
+
+#[test]
+fn latency_is_not_counted_by_the_kernel() -> Result<()> {
+    let program = build::program(FORKS, Compiler::C(&[]))?;
+    let options = [
+        "--begin",
+        "main",
+        "--end",
+        "tick",
+        "--progress-by",
+        "uprobe",
+    ];
+    let profiled = run::profiled(&options, &program, &["10"])?;
+    let said = profiled.stderr();
+    ensure!(profiled.output.status.code() == Some(2), "{said}");
+    ensure!(said.contains("need breakpoints"), "{said}");
+    let profiled = run::profiled(&["--begin", "main"], &program, &["10"])?;
+    ensure!(
+        profiled.stderr().contains("no --end"),
+        "{}",
+        profiled.stderr()
+    );
+    Ok(())
+}
+
 #[test]
 fn children_and_replaced_programs_count_too() -> Result<()> {
     let program = build::program(FORKS, Compiler::C(&[]))?;
@@ -178,9 +291,6 @@ fn functions_of_stripped_programs_are_counted() -> Result<()> {
 
 #[test]
 fn what_is_not_there_is_refused_with_what_is() -> Result<()> {
-    if ways().is_empty() {
-        return Ok(());
-    }
     let program = build::program(FORKS, Compiler::C(&[]))?;
     let refused = |options: &[&str]| -> Result<String> {
         let profiled = run::profiled(options, &program, &["10"])?;

@@ -7,6 +7,7 @@ use nix::time::{ClockId, clock_getres};
 use super::finding::{Area, Finding};
 use crate::launch::sampler_probe::Sigtrap;
 use crate::launch::tracer::tracer_of;
+use crate::points::uprobes::Uprobes;
 use crate::run::PERIOD;
 
 /// The first kernel with perf events that raise SIGTRAP.
@@ -18,6 +19,7 @@ pub(super) fn check(answer: Sigtrap, exclude_kernel: bool) -> Vec<Finding> {
     if answer == Sigtrap::Works {
         findings.push(kernel_samples(exclude_kernel));
     }
+    findings.push(named_points());
     findings.extend(tracer());
     findings
 }
@@ -125,6 +127,21 @@ fn kernel_samples(exclude_kernel: bool) -> Finding {
             "Time in system calls is sampled, and goes to the line that made the call.",
         )
     }
+}
+
+/// How visits of points that are named on the command line will be counted.
+fn named_points() -> Finding {
+    let text = match Uprobes::new(1) {
+        Ok(_) => {
+            "--progress FILE:LINE counts by uprobes where the kernel does that cheaply, and by \
+             breakpoints elsewhere."
+                .to_owned()
+        }
+        Err(error) => {
+            format!("--progress FILE:LINE counts by breakpoints; uprobes are refused ({error:#}).")
+        }
+    };
+    Finding::good(Area::Machine, "named-points", text)
 }
 
 fn tracer() -> Option<Finding> {

@@ -4,13 +4,25 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use coz_rs_plot::record::Record;
+use coz_rs_runtime_preload::layout::breakpoint;
 
+use super::displacing::displaced;
 use super::placing::{NotPlaced, places};
 use super::spec::PointSpec;
 use super::uprobes::Uprobes;
 use crate::commands::in_one_sentence;
+use crate::launch::tracer::tracer_of;
 use crate::symbols::{CodePlace, Scope, Symbols};
 use crate::targets::shared_region::{PointKind, SharedRegion};
+
+/// How visits are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By the kernel.
+    Uprobe,
+    /// By breakpoints in the program's code.
+    Breakpoint,
+}
 
 /// The user's points and where they are.
 #[derive(Debug)]
@@ -21,7 +33,12 @@ pub struct Placer {
     symbols: Symbols,
     /// Where each spec was found last.
     known: Vec<Vec<CodePlace>>,
-    uprobes: Uprobes,
+    /// The way that the user demands.
+    demanded: Option<Way>,
+    /// Nothing where they are refused or not wanted.
+    uprobes: Option<Uprobes>,
+    /// The breakpoints that a process has been asked to set: spec and address.
+    asked: Vec<(usize, u64)>,
     /// Numbers of the specs that have had a place.
     placed: BTreeSet<usize>,
     /// What went wrong, one sentence each.
@@ -37,6 +54,7 @@ impl Placer {
         specs: Vec<PointSpec>,
         executable: &Path,
         is_script: bool,
+        way: Option<Way>,
     ) -> anyhow::Result<Placer> {
         let mut points: Vec<(PointKind, String)> = Vec::new();
         for spec in &specs {
@@ -63,18 +81,35 @@ impl Placer {
                 }
             }
         }
-        let uprobes = Uprobes::new(points.len()).map_err(|error| {
-            anyhow::anyhow!(
-                "visits of places without marks are counted by uprobes, which are refused here \
-                 ({error:#}); run as root or with CAP_PERFMON and CAP_BPF"
-            )
-        })?;
+        let latency = specs.iter().any(|spec| spec.kind != PointKind::Throughput);
+        if latency && way == Some(Way::Uprobe) {
+            anyhow::bail!(
+                "the kernel does not know the program's virtual time, so --begin and --end need \
+                 breakpoints; leave `--progress-by uprobe` out"
+            );
+        }
+        let uprobes = match way {
+            Some(Way::Breakpoint) => None,
+            _ => match Uprobes::new(points.len()) {
+                Ok(uprobes) => Some(uprobes),
+                Err(error) if way == Some(Way::Uprobe) => anyhow::bail!(
+                    "uprobes are refused here ({error:#}); run as root or with CAP_PERFMON and \
+                     CAP_BPF, or leave `--progress-by uprobe` out"
+                ),
+                Err(error) => {
+                    log::info!("points are counted by breakpoints: uprobes are refused: {error:#}");
+                    None
+                }
+            },
+        };
         Ok(Placer {
             specs,
             points,
             symbols,
             known,
+            demanded: way,
             uprobes,
+            asked: Vec::new(),
             placed: BTreeSet::new(),
             problems: BTreeSet::new(),
         })
@@ -82,6 +117,7 @@ impl Placer {
 
     /// Makes the points of a process that waits to be greeted.
     pub fn arm(&mut self, pid: u32, region: &mut SharedRegion) {
+        self.asked.clear();
         if let Err(error) = self.symbols.update_modules(pid.cast_signed()) {
             self.problems.insert(format!("{error:#}"));
             return;
@@ -106,13 +142,121 @@ impl Placer {
                 self.placed.insert(number);
             }
         }
-        if found.is_empty() {
+        let (by_kernel, by_program): (Vec<_>, Vec<_>) =
+            (found.into_iter()).partition(|(number, _)| self.way(*number) == Way::Uprobe);
+        if !by_kernel.is_empty() {
+            self.by_uprobes(pid, region, &by_kernel);
+        }
+        if !by_program.is_empty() {
+            self.by_breakpoints(pid, region, &by_program);
+        }
+    }
+
+    /// How the visits of a spec's places are counted: by uprobes where they are allowed and the
+    /// kernel need not step over the instructions.
+    fn way(&self, number: usize) -> Way {
+        let spec = &self.specs[number];
+        if spec.kind != PointKind::Throughput || self.uprobes.is_none() {
+            return Way::Breakpoint;
+        }
+        let cheap = |place: &CodePlace| {
+            let path = self.symbols.binary_path(place.binary);
+            if path.is_some_and(blocks_signals) {
+                return true;
+            }
+            let found = displaced(self.code(*place).unwrap_or_default(), place.address);
+            // What cannot be displaced is left to the kernel.
+            found.is_none_or(|found| found.kernel_emulates())
+        };
+        if self.demanded == Some(Way::Uprobe) || self.known[number].iter().all(cheap) {
+            Way::Uprobe
+        } else {
+            Way::Breakpoint
+        }
+    }
+
+    /// The longest instruction that may be at a place, or what there is at the end of the code.
+    fn code(&self, place: CodePlace) -> Option<&[u8]> {
+        let mut sizes = (1..=15).rev();
+        sizes.find_map(|size| self.symbols.code(place, size))
+    }
+
+    fn by_breakpoints(
+        &mut self,
+        pid: u32,
+        region: &mut SharedRegion,
+        found: &[(usize, CodePlace)],
+    ) {
+        if tracer_of(pid).is_some() {
+            self.problems.insert(format!(
+                "Process {pid} is traced, and its tracer would stop at breakpoints, so it has none."
+            ));
             return;
         }
-        self.by_uprobes(pid, region, &found);
+        let mut breakpoints = Vec::new();
+        for (number, place) in found {
+            let spec = &self.specs[*number];
+            let path = self.symbols.binary_path(place.binary);
+            if let Some(path) = path.filter(|path| blocks_signals(path)) {
+                self.problems.insert(format!(
+                    "{}: no breakpoint can be in {}, which blocks signals at times; only uprobes \
+                     count there.",
+                    spec.place(),
+                    path.display()
+                ));
+                continue;
+            }
+            let code = self.code(*place).map(<[u8]>::to_vec);
+            for address in self.symbols.loaded_at(*place) {
+                let found = code.as_deref().and_then(|code| displaced(code, address));
+                let Some(displaced) = found else {
+                    self.problems.insert(format!(
+                        "{}: the instruction at {:#x} cannot run elsewhere, so no breakpoint can be \
+                         there; name another line.",
+                        spec.place(),
+                        place.address
+                    ));
+                    continue;
+                };
+                if let Some(counter) = region.add_point(spec.kind, &spec.name) {
+                    breakpoints.push((address, counter, displaced));
+                    self.asked.push((*number, address));
+                }
+            }
+        }
+        breakpoints.sort_by_key(|(address, counter, _)| (*address, *counter));
+        let left_out = region.ask_for_breakpoints(&breakpoints);
+        if left_out > 0 {
+            self.problems.insert(format!(
+                "There is room for {} breakpoints; {left_out} places are not counted.",
+                breakpoints.len() - left_out
+            ));
+        }
+    }
+
+    /// Hears what became of the breakpoints of a process that has got ready.
+    pub fn settle(&mut self, region: &SharedRegion) {
+        for (number, address) in std::mem::take(&mut self.asked) {
+            let cause = match region.breakpoint_state(address) {
+                // A forked child has its parent's and sets none.
+                Some(breakpoint::SET | breakpoint::WAITING) => continue,
+                Some(breakpoint::OTHER_CODE) => "other code than in the file stands there",
+                Some(breakpoint::NO_SLOT) => "there is no executable memory near it",
+                Some(breakpoint::NOT_WRITABLE) => "the code cannot be written to",
+                Some(breakpoint::NO_HANDLER) => "SIGTRAP cannot be handled",
+                _ => "there was no room for it",
+            };
+            self.problems.insert(format!(
+                "{}: no breakpoint at {address:#x}: {cause}.",
+                self.specs[number].place()
+            ));
+        }
     }
 
     fn by_uprobes(&mut self, pid: u32, region: &mut SharedRegion, found: &[(usize, CodePlace)]) {
+        let Some(uprobes) = &mut self.uprobes else {
+            return;
+        };
         for (number, place) in found {
             let spec = &self.specs[*number];
             let wanted = (spec.kind, spec.name.as_str());
@@ -128,12 +272,12 @@ impl Placer {
             let (Some(point), Some(offset), Some(file)) = (point, offset, file) else {
                 continue;
             };
-            if let Err(error) = self.uprobes.attach(&file, offset, point) {
+            if let Err(error) = uprobes.attach(&file, offset, point) {
                 self.problems
                     .insert(format!("{}: {error:#}.", spec.place()));
             }
         }
-        match self.uprobes.process(pid) {
+        match uprobes.process(pid) {
             Some(counts) => region.count_by(counts, self.points.clone()),
             None => drop(self.problems.insert(
                 "There were more processes at once than uprobes can tell apart; try `--no-follow`."
@@ -162,7 +306,23 @@ impl Placer {
             let places: usize = placed.map(|number| self.known[*number].len()).sum();
             if places > 0 {
                 let (visit, place) = (plural(count, "visit"), plural(places as u64, "place"));
-                notes.push(format!("`{name}`: {visit}, counted by uprobes at {place}."));
+                let ways: Vec<Way> = (0..self.specs.len())
+                    .filter(here)
+                    .map(|number| self.way(number))
+                    .collect();
+                let way = match (ways.contains(&Way::Uprobe), ways.contains(&Way::Breakpoint)) {
+                    (true, true) => "uprobes and breakpoints",
+                    (true, false) => "uprobes",
+                    _ => "breakpoints",
+                };
+                let side = match kind {
+                    PointKind::Throughput => "",
+                    PointKind::Begin => " (begin)",
+                    PointKind::End => " (end)",
+                };
+                notes.push(format!(
+                    "`{name}`{side}: {visit}, counted by {way} at {place}."
+                ));
             }
         }
         for number in 0..self.specs.len() {
@@ -182,6 +342,21 @@ impl Placer {
         }
         notes
     }
+}
+
+/// Whether the file is of the C library, the loader, or our runtime: they block signals, and a trap
+/// that is blocked is deadly.
+fn blocks_signals(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let starts = [
+        "libc.so",
+        "libc-",
+        "libpthread",
+        "ld-",
+        "ld.so",
+        "libcoz-rs-",
+    ];
+    starts.iter().any(|start| name.starts_with(start))
 }
 
 /// Points may be anywhere, whatever experiments select.
@@ -213,4 +388,29 @@ fn list(places: &[CodePlace]) -> String {
         .map(|place| format!("{:#x}", place.address))
         .collect();
     addresses.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_c_library_gets_no_breakpoints() {
+        for path in [
+            "/lib/x86_64-linux-gnu/libc.so.6",
+            "/lib64/ld-linux-x86-64.so.2",
+            "/usr/lib/libc-2.31.so",
+            "/lib/libpthread.so.0",
+        ] {
+            assert!(blocks_signals(Path::new(path)), "{path}");
+        }
+        for path in [
+            "/usr/bin/ld",
+            "/usr/lib/libcurl.so.4",
+            "/home/me/libc",
+            "/opt/ldap",
+        ] {
+            assert!(!blocks_signals(Path::new(path)), "{path}");
+        }
+    }
 }

@@ -279,15 +279,16 @@ fn select(functions: &[(u64, String)], name: &str) -> Result<Vec<u64>, FunctionN
         .filter(|function| function.1.contains(word))
         .map(|function| (function.0, demangled(without_clone(&function.1))))
         .collect();
-    let ways: [&dyn Fn(&str) -> bool; 3] = [
+    let ends_with = |plain: &str| {
+        let rest = plain.strip_suffix(name);
+        rest.is_some_and(|rest| rest.ends_with("::"))
+    };
+    let ways: [&dyn Fn(&str) -> bool; 5] = [
         &|readable| readable == name,
         &|readable| without_arguments(readable) == name,
-        &|readable| {
-            let plain = without_arguments(readable);
-            plain
-                .strip_suffix(name)
-                .is_some_and(|rest| rest.ends_with("::"))
-        },
+        &|readable| ends_with(without_arguments(readable)),
+        &|readable| without_types(readable) == name,
+        &|readable| ends_with(without_types(readable)),
     ];
     for way in ways {
         let mut fitting: Vec<&(u64, String)> = readable
@@ -299,7 +300,13 @@ fn select(functions: &[(u64, String)], name: &str) -> Result<Vec<u64>, FunctionN
         }
         fitting.sort_unstable();
         fitting.dedup_by_key(|function| function.0);
+        let written = |function: &&(u64, String)| without_types(&function.1) == name;
+        let generic = fitting.iter().all(written);
         let mut names: Vec<&str> = fitting.iter().map(|function| function.1.as_str()).collect();
+        // All that a template became, if its whole name was given.
+        if generic {
+            names.truncate(1);
+        }
         names.sort_unstable();
         names.dedup();
         // Copies of one generic function are one function; others are not.
@@ -337,6 +344,37 @@ fn without_arguments(name: &str) -> &str {
     }
 }
 
+/// A function's name without parameters, template arguments and, which templates have, its result.
+fn without_types(name: &str) -> &str {
+    let mut plain = without_arguments(name);
+    if plain.contains("operator") {
+        return plain;
+    }
+    let mut depth = 0;
+    if plain.ends_with('>') {
+        let open = plain.char_indices().rev().find(|(_, c)| {
+            match c {
+                '>' => depth += 1,
+                '<' => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        let end = open.map_or(plain.len(), |(at, _)| at);
+        plain = plain[..end].trim_end_matches("::");
+    }
+    let mut depth = 0;
+    let space = plain.char_indices().rev().find(|(_, c)| {
+        match c {
+            '>' | ')' => depth += 1,
+            '<' | '(' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && *c == ' '
+    });
+    space.map_or(plain, |(at, _)| &plain[at + 1..])
+}
+
 fn similar_names(functions: &[(u64, String)], name: &str) -> Vec<String> {
     let word = name.rsplit("::").next().unwrap_or(name).to_lowercase();
     let mut names: Vec<String> = functions
@@ -355,6 +393,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_lose_their_types() {
+        for (whole, plain) in [
+            ("long app::last<long>(long)", "app::last"),
+            ("std::vector<int, a> make<std::pair<int, b>>(int)", "make"),
+            ("app::serve", "app::serve"),
+            (
+                "<app::Shape as app::Area>::area",
+                "<app::Shape as app::Area>::area",
+            ),
+            ("app::run::<u64>", "app::run"),
+            ("bool operator< <int>(int)", "bool operator< <int>"),
+            ("", ""),
+        ] {
+            assert_eq!(without_types(whole), plain);
+        }
+    }
+
+    #[test]
     fn functions_are_found_by_the_names_that_people_use() {
         let functions: Vec<(u64, String)> = [
             (1, "plain"),
@@ -363,6 +419,8 @@ mod tests {
             (4, "_ZN4main5serve17h1123456789abcdefE"),
             (5, "_ZN5other5serveEv"),
             (6, "_ZN5other3runEPFvvE"),
+            (9, "_ZN3app4lastIlEET_S1_"),
+            (10, "_ZN3app4lastIdEET_S1_"),
             (7, "copied.isra.0"),
             (8, "copied.constprop.0.cold"),
         ]
@@ -378,6 +436,9 @@ mod tests {
         assert_eq!(find("main::serve"), Ok(vec![3, 4]));
         assert_eq!(find("run"), Ok(vec![6]));
         assert_eq!(find("copied"), Ok(vec![7]));
+        // long app::last<long>(long), double app::last<double>(double)
+        assert_eq!(find("app::last"), Ok(vec![9, 10]));
+        assert_eq!(find("long app::last<long>(long)"), Ok(vec![9]));
         assert_eq!(find("ar"), Ok(vec![]));
         let several = find("serve").unwrap_err().to_string();
         assert!(

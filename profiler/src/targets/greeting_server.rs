@@ -214,6 +214,10 @@ fn greet(peer: &OwnedFd, (terms, placer): Offer<'_>) -> anyhow::Result<Target> {
     let (ready, event) = receive::<{ size_of::<Ready>() }>(peer)?;
     anyhow::ensure!(u64_at(&ready, 0) == MAGIC, "it speaks another version");
     region.find_counted();
+    if let Some(placer) = placer {
+        let mut placer = placer.lock().unwrap_or_else(PoisonError::into_inner);
+        placer.settle(&region);
+    }
     let sampler = match u32_at(&ready, 8) {
         sampler::SIGTRAP => Sampler::Sigtrap,
         sampler::TIMER => Sampler::Timer,

@@ -12,14 +12,15 @@ use std::sync::atomic::fence;
 
 use anyhow::Context as _;
 use coz_rs_runtime_preload::layout::{
-    MAGIC, MAX_COUNTERS, MAX_FRAMES, MAX_MODULES, MAX_ROWS, MAX_THREADS, NAME_BYTES, RING_SLOTS,
-    Range, Region, SAMPLE_CUT, SPEEDUP_ONE, ThreadSlot,
+    MAGIC, MAX_BREAKPOINTS, MAX_COUNTERS, MAX_FRAMES, MAX_MODULES, MAX_ROWS, MAX_THREADS,
+    NAME_BYTES, RING_SLOTS, Range, Region, SAMPLE_CUT, SPEEDUP_ONE, ThreadSlot,
 };
 use coz_rs_runtime_preload::unwind_row::Row;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
+use crate::points::displacing::Displaced;
 use crate::points::uprobes::ProcessCounts;
 use crate::symbols::HitRanges;
 
@@ -281,6 +282,39 @@ impl SharedRegion {
             }
         }
         None
+    }
+
+    /// Asks the target, which does not have the region yet, for breakpoints: address, point, and
+    /// what stands for the instruction; ascending. Returns how many found no room.
+    pub fn ask_for_breakpoints(&mut self, wanted: &[(u64, usize, Displaced)]) -> usize {
+        let table = &self.region().breakpoints;
+        for (one, (address, counter, displaced)) in table.list.iter().zip(wanted) {
+            one.place.store(*address, Relaxed);
+            one.target.store(displaced.target, Relaxed);
+            for (word, bytes) in one.bytes.iter().zip(displaced.bytes.chunks(8)) {
+                let mut whole = [0; 8];
+                whole.copy_from_slice(bytes);
+                word.store(u64::from_ne_bytes(whole), Relaxed);
+            }
+            one.counter.store(*counter as u32, Relaxed);
+            one.kind.store(displaced.kind, Relaxed);
+            one.condition.store(displaced.condition, Relaxed);
+            one.length.store(displaced.length, Relaxed);
+            one.distance.store(displaced.distance, Relaxed);
+        }
+        let count = wanted.len().min(MAX_BREAKPOINTS);
+        table.count.store(count as u32, Relaxed);
+        wanted.len() - count
+    }
+
+    /// What became of the breakpoint at an address, a [`breakpoint`] code, if it was asked for.
+    ///
+    /// [`breakpoint`]: coz_rs_runtime_preload::layout::breakpoint
+    #[must_use]
+    pub fn breakpoint_state(&self, address: u64) -> Option<u32> {
+        let mut list = self.region().breakpoints.list.iter();
+        let one = list.find(|one| one.place.load(Relaxed) == address)?;
+        Some(one.state.load(Relaxed))
     }
 
     /// Visits of these points are counted by the kernel, besides what the program counts itself.

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::hooks::signals;
 use super::real_functions::{resolve_all, variable};
-use super::{greeting, perf_event, process_copies, shared, threads, timer_sampler};
+use super::{breakpoints, greeting, perf_event, process_copies, shared, threads, timer_sampler};
 use crate::handshake::{MAGIC, Ready, SOCKET_ENV, Welcome, sampler};
 
 /// 1 once start-up has begun: it happens once.
@@ -61,8 +61,17 @@ fn start(environment: *mut *mut c_char) {
         unsafe { super::environment::leave(environment) };
     }
     let (ready, event) = start_sampler(&welcome);
+    if let Some(region) = shared::region() {
+        breakpoints::prepare(region);
+    }
     // Whoever started us may have blocked it.
     signals::unblock_sampler();
+    if breakpoints::are_set() {
+        signals::mend_handlers();
+        if let Some(region) = shared::region() {
+            breakpoints::set(region);
+        }
+    }
     greeting.finish(ready, event);
 }
 

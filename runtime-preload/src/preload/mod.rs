@@ -4,6 +4,7 @@
 //! state is static, thread-local or in the shared region. A fault of ours turns profiling off and
 //! leaves the program running.
 
+mod breakpoints;
 mod coz_abi;
 mod descriptors;
 mod elf_lookup;

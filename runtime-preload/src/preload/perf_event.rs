@@ -5,11 +5,11 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::program_trap;
 use super::sample_handler::{
     drop_own_sample, interrupted_mask, interrupted_registers, take_sample,
 };
 use super::syscalls::syscall6;
+use super::{breakpoints, program_trap};
 
 const TYPE_SOFTWARE: u32 = 1;
 const COUNT_TASK_CLOCK: u64 = 1;
@@ -46,9 +46,19 @@ const _: () = assert!(size_of::<Attributes>() == 128);
 /// Whether SIGTRAP is ours.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program's SIGTRAP action is kept here, because ours is installed.
+/// Whether the program's SIGTRAP action is kept by us, because ours is installed.
 pub fn is_running() -> bool {
     RUNNING.load(Relaxed)
+}
+
+/// Installs the SIGTRAP handler without an event, for breakpoints; the kernel's errno if that fails.
+pub fn handle_traps() -> Result<(), i32> {
+    if !is_running() {
+        let old = install(libc::SIGTRAP, on_trap)?;
+        program_trap::remember(&old);
+        RUNNING.store(true, Relaxed);
+    }
+    Ok(())
 }
 
 /// Installs the SIGTRAP handler and opens the event on the calling thread; the descriptor, or the
@@ -145,6 +155,10 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     // SAFETY: the kernel passes a valid siginfo.
     let code = unsafe { (*info).si_code };
     if code != TRAP_PERF {
+        // SAFETY: the handler's own third argument.
+        if code == libc::SI_KERNEL && unsafe { breakpoints::visit(context) } {
+            return;
+        }
         // SAFETY: the handler's own third argument.
         let mask = unsafe { interrupted_mask(context) };
         program_trap::pass_on(signal, info, context, code, mask);

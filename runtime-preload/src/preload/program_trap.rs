@@ -9,7 +9,7 @@ use core::sync::atomic::{
 };
 
 use super::syscalls::{kill_self, set_signal_mask};
-use super::thread_local::thread;
+use super::thread_local::{BLOCKS_TRAP, thread};
 
 /// A `SA_SIGINFO` handler.
 type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
@@ -73,7 +73,7 @@ pub fn pass_on(
     // cannot be ignored or blocked.
     let forced = code > 0;
     let thread = thread();
-    if thread.blocks.load(Relaxed) != 0 && !forced {
+    if thread.blocks.load(Relaxed) & BLOCKS_TRAP != 0 && !forced {
         thread.pending.store(1, Relaxed);
         return;
     }
@@ -84,7 +84,7 @@ pub fn pass_on(
         HANDLER.load(Relaxed)
     };
     let default = handler == libc::SIG_DFL || forced && handler == libc::SIG_IGN;
-    if default || forced && thread.blocks.load(Relaxed) != 0 {
+    if default || forced && thread.blocks.load(Relaxed) & BLOCKS_TRAP != 0 {
         end_by(signal);
         return;
     }

@@ -175,6 +175,7 @@ real_functions! {
     execle "" (a: *const c_char, b: *const c_char) -> c_int;
     fexecve "" (a: c_int, b: Words, c: Words) -> c_int;
     execveat "" (a: c_int, b: *const c_char, c: Words, d: Words, e: c_int) -> c_int;
+    sigsuspend "" (a: Signals) -> c_int;
     sigaction "" (a: c_int, b: *const libc::sigaction, c: *mut libc::sigaction) -> c_int;
     signal "" (a: c_int, b: libc::sighandler_t) -> libc::sighandler_t;
     sigprocmask "" (a: c_int, b: *const libc::sigset_t, c: *mut libc::sigset_t) -> c_int;

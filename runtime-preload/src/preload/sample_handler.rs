@@ -11,7 +11,7 @@ use super::stack_reader::{LiveStack, Modules};
 use super::syscalls::now;
 use super::thread_ledger::{self, Waiting, Window, add};
 use super::thread_local::thread;
-use super::{shared, threads};
+use super::{breakpoints, shared, threads};
 use crate::hit_test::HitTest;
 use crate::layout::{MAX_FRAMES, RING_SLOTS, Region, SAMPLE_CUT, Sample};
 use crate::stack_walk::{Registers, Step, step};
@@ -186,7 +186,7 @@ pub unsafe fn interrupted_registers(context: *const libc::c_void) -> Registers {
     // SAFETY: the kernel passes a valid ucontext to the handler (the caller's promise).
     let registers = unsafe { &(*context).uc_mcontext.gregs };
     Registers {
-        rip: registers[libc::REG_RIP as usize] as u64,
+        rip: breakpoints::original(registers[libc::REG_RIP as usize] as u64),
         rsp: registers[libc::REG_RSP as usize] as u64,
         rbp: registers[libc::REG_RBP as usize] as u64,
     }

@@ -35,9 +35,10 @@ pub struct ThreadLocal {
     pub caller: AtomicU64,
     /// 1 while a pause keeps the processor busy: samples taken then are ours.
     pub occupying: AtomicU64,
-    /// 1: the program has blocked the sampler's signal, as far as it knows.
+    /// Which of our signals the program has blocked, as far as it knows: [`BLOCKS_TRAP`],
+    /// [`BLOCKS_TIMER`].
     pub blocks: AtomicU32,
-    /// 1: such a signal of the program's own came meanwhile.
+    /// 1: a SIGTRAP of the program's own came meanwhile.
     pub pending: AtomicU32,
     /// Hooks that may pass before one looks at the clock again ([`crate::dense_hooks`]): as decided
     /// at the last look,
@@ -47,6 +48,11 @@ pub struct ThreadLocal {
 }
 
 const _: () = assert!(size_of::<ThreadLocal>() == 128);
+
+/// In [`ThreadLocal::blocks`]: SIGTRAP,
+pub const BLOCKS_TRAP: u32 = 1;
+/// the timer sampler's signal.
+pub const BLOCKS_TIMER: u32 = 2;
 
 /// Added to [`ThreadLocal::inside`] from before a fork until after it, and while the child of a
 /// vfork runs in its parent's memory: hooks do nothing then.

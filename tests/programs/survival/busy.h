@@ -58,7 +58,7 @@ static inline long clock_ms(clockid_t clock)
 static inline void spin_ms(long milliseconds)
 {
     long end = clock_ms(CLOCK_THREAD_CPUTIME_ID) + milliseconds;
-    while (clock_ms(CLOCK_THREAD_CPUTIME_ID) < end)
+    while (clock_ms(CLOCK_THREAD_CPUTIME_ID) < end) /* LINE: spin */
         for (int at = 0; at < 2000; at++)
             busy_sink = busy_sink * 3 + 1;
 }

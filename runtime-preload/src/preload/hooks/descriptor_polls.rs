@@ -97,7 +97,7 @@ hook! {
     fn ppoll(
         fds: *mut libc::pollfd, count: libc::nfds_t, time: Time, mask: *const libc::sigset_t
     ) -> c_int,
-    call => {
+    [mask] call => {
         // SAFETY: the caller's arguments.
         unsafe { poll_list(fds, count, call) }
     }
@@ -109,7 +109,7 @@ hook! {
         fds: *mut libc::pollfd, count: libc::nfds_t, time: Time, mask: *const libc::sigset_t,
         room: usize
     ) -> c_int,
-    call => {
+    [mask] call => {
         // SAFETY: the caller's arguments.
         unsafe { poll_list(fds, count, call) }
     }
@@ -173,7 +173,7 @@ hook! {
         count: c_int, read: *mut libc::fd_set, write: *mut libc::fd_set,
         exception: *mut libc::fd_set, time: Time, mask: *const libc::sigset_t
     ) -> c_int,
-    call => {
+    [mask] call => {
         // SAFETY: the caller's arguments.
         unsafe { select_sets(Sets([read, write, exception]), count, call) }
     }
@@ -223,7 +223,7 @@ hook! {
         poll: c_int, events: *mut libc::epoll_event, count: c_int, time: c_int,
         mask: *const libc::sigset_t
     ) -> c_int,
-    call => {
+    [mask] call => {
         if time == 0 {
             return call();
         }
@@ -238,7 +238,7 @@ hook! {
         poll: c_int, events: *mut libc::epoll_event, count: c_int, time: Time,
         mask: *const libc::sigset_t
     ) -> c_int,
-    call => {
+    [mask] call => {
         // SAFETY: the caller's arguments.
         unsafe { wait_for_events(poll, events, call) }
     }

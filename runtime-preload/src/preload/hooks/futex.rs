@@ -13,7 +13,7 @@ use super::super::thread_ledger::{self, after_block, before_block};
 use super::super::{process_copies, shared};
 use super::process::before_filter;
 use super::replacement;
-use super::signals::raw_mask;
+use super::signals::{raw_action, raw_mask};
 use crate::segment::key;
 
 const FUTEX_WAIT: u64 = 0;
@@ -60,6 +60,8 @@ pub extern "C" fn syscall(_number: c_long) -> c_long {
         "je {on_other}",
         "cmp rdi, {execveat}",
         "je {on_other}",
+        "cmp rdi, {action}",
+        "je {on_other}",
         "4:",
         "mov rax, rdi",
         "mov rdi, rsi",
@@ -89,6 +91,7 @@ pub extern "C" fn syscall(_number: c_long) -> c_long {
         tgkill = const libc::SYS_tgkill,
         seccomp = const libc::SYS_seccomp,
         mask = const libc::SYS_rt_sigprocmask,
+        action = const libc::SYS_rt_sigaction,
         execve = const libc::SYS_execve,
         execveat = const libc::SYS_execveat,
         shares_memory = const libc::CLONE_VM,
@@ -168,6 +171,7 @@ extern "C" fn on_other(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f
             before_filter(strict || filter);
         }
         libc::SYS_rt_sigprocmask => return returned(raw_mask(a, b, c, d)),
+        libc::SYS_rt_sigaction => return returned(raw_action(a, b, c, d)),
         libc::SYS_execve | libc::SYS_execveat => replacement::before(),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => thread_ledger::before_wake(),
         _ => {}

@@ -38,11 +38,12 @@ use core::ffi::c_int;
 use super::thread_ledger::{self, after_block, before_block, before_spin};
 
 /// One interposed function. While a ledger is kept it does what follows the arrow, in which the
-/// name before the arrow makes the real call; else it is the real function, at once.
+/// name before the arrow makes the real call; else it is the real function, at once. A name in
+/// brackets is a signal mask that the call puts in force: our signals are kept out of it.
 macro_rules! hook {
     (
         $(#[$meta:meta])*
-        fn $name:ident($($word:ident: $type:ty),*) -> $result:ty, $call:ident => $body:expr
+        fn $name:ident($($word:ident: $type:ty),*) -> $result:ty, $([$mask:ident])? $call:ident => $body:expr
     ) => {
         $(#[$meta])*
         ///
@@ -72,6 +73,11 @@ macro_rules! hook {
                 $crate::preload::thread_ledger::begin_segment(key, looks);
                 result
             }
+            $(
+            // SAFETY: the caller's argument.
+            let mended = unsafe { $crate::preload::hooks::signals::while_waiting($mask) };
+            let $mask = mended.as_ref().map_or($mask, core::ptr::from_ref);
+            )?
             if $crate::preload::shared::is_active() {
                 // SAFETY: the caller's arguments, unchanged.
                 return unsafe { in_window($($word),*) };

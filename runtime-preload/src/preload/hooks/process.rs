@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::super::thread_ledger::SLEEPING;
 use super::super::thread_local::{ELSEWHERE, ThreadLocal};
-use super::super::{process_copies, real_functions as real, shared, syscalls};
+use super::super::{breakpoints, process_copies, real_functions as real, shared, syscalls};
 use super::futex::on_error;
 use crate::layout::fault;
 
@@ -96,6 +96,8 @@ pub fn before_filter(installs: bool) {
     if !installs || shared::region().is_none() {
         return;
     }
+    // A filter may forbid what a trap needs.
+    breakpoints::remove();
     shared::turn_off(fault::SECCOMP);
     // A filter may be for all threads: wait until none of them is in a pause of ours, each slice of
     // which is at most 10 ms, and a little more for those just inside a hook.

@@ -8,6 +8,7 @@ use core::ffi::c_int;
 use super::super::real_functions::{self as real, Time};
 use super::super::thread_ledger::{after_block, before_block};
 use super::hook;
+use super::signals::while_waiting;
 
 /// Where the sender's process id is in siginfo of signals that kill(2) and its kin sent.
 const SENDER_AT: usize = 16;
@@ -98,4 +99,17 @@ hook! {
             }
         }
     }
+}
+
+/// See sigsuspend(2).
+///
+/// # Safety
+/// As the real one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigsuspend(set: *const libc::sigset_t) -> c_int {
+    // SAFETY: the caller's argument.
+    let mended = unsafe { while_waiting(set) };
+    let set = mended.as_ref().map_or(set, core::ptr::from_ref);
+    // SAFETY: the caller's set, but for our signals.
+    unsafe { real::sigsuspend()(set) }
 }
