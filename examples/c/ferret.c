@@ -21,7 +21,7 @@ enum {
     STEPS = 3,    /* of a colour channel in a histogram */
     COLOURS = STEPS * STEPS * STEPS,
     NUMBERS = COLOURS + 5,
-    PICTURES = 600, /* in the database */
+    PICTURES = 1600, /* in the database */
     QUERIES = 24,
     BITS = 16,    /* of a signature */
     FARTHEST = 7, /* bits that the signatures of compared pictures differ in at most */

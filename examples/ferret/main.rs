@@ -36,7 +36,7 @@ const SHARD: Duration = Duration::from_micros(2000);
 /// Different queries.
 const QUERIES: usize = 24;
 /// Pictures in the database.
-const PICTURES: u64 = 600;
+const PICTURES: u64 = 1600;
 /// Queries that wait between two pools at most.
 const QUEUE: usize = 4;
 
