@@ -44,21 +44,19 @@ impl Account<'_> {
         local.saturating_sub(self.global.fetch_max(local, Relaxed))
     }
 
+    fn owed(&self) -> u64 {
+        let local = self.local.load(Relaxed);
+        self.global.load(Relaxed).saturating_sub(local)
+    }
+
     /// What the thread owes now, after using up what it prepaid.
     #[must_use]
     pub fn due(&self) -> u64 {
-        let local = self.local.load(Relaxed);
-        let owed = self.global.load(Relaxed).saturating_sub(local);
+        let owed = self.owed();
         if owed == 0 {
             return 0;
         }
-        let prepaid = self.prepaid.load(Relaxed);
-        let used = owed.min(prepaid);
-        if used != 0 {
-            self.prepaid.store(prepaid - used, Relaxed);
-            self.local.store(local + used, Relaxed);
-        }
-        owed - used
+        owed - self.use_prepaid(owed)
     }
 
     /// Books a pause: `slept` ns against the `due` ns that were owed. Oversleep is prepaid and
@@ -82,8 +80,25 @@ impl Account<'_> {
     }
 
     /// Excuses the thread from what G grew since `from`, when it blocked. Returns how much.
+    ///
+    /// What it prepaid counts first: a pause that was slept too long, or for work that was not in G
+    /// yet, has been made up for by the wait, which would have been longer by as much.
     pub fn excuse(&self, from: u64) -> u64 {
-        self.excuse_part(self.global.load(Relaxed).saturating_sub(from))
+        let growth = self.global.load(Relaxed).saturating_sub(from);
+        self.excuse_part(growth - self.use_prepaid(growth))
+    }
+
+    /// Pays up to `most` of what is owed from what was prepaid. Returns how much.
+    fn use_prepaid(&self, most: u64) -> u64 {
+        let local = self.local.load(Relaxed);
+        let prepaid = self.prepaid.load(Relaxed);
+        let owed = self.global.load(Relaxed).saturating_sub(local);
+        let used = prepaid.min(owed).min(most);
+        if used != 0 {
+            self.prepaid.store(prepaid - used, Relaxed);
+            self.local.store(local + used, Relaxed);
+        }
+        used
     }
 
     /// Excuses the thread from `part` of what it owes, or all of it. Returns how much.

@@ -289,6 +289,14 @@ pub struct ThreadSlot {
     pub hook_time: AtomicU64,
     /// Waits and pauses begun while a ledger was kept: each lets the thread sleep about once.
     pub waits: AtomicU64,
+    /// How fast it earns credit that it was not given yet ([`crate::foresight`]); 0: it does not.
+    pub pace: AtomicU64,
+    /// Since when, ns of CLOCK_MONOTONIC.
+    pub pace_since: AtomicU64,
+    /// 1 while the hook under way has credited work, and so has others' to look at.
+    pub looks_ahead: AtomicU64,
+    /// When the hook under way began, ns of CLOCK_MONOTONIC; 0: none is, that looked at the clock.
+    pub inside_since: AtomicU64,
 }
 
 /// The hit share of one kind of stretch between two hooks.
@@ -425,7 +433,7 @@ const _: () = {
     assert!(offset_of!(Counter, count) == 0);
     assert!(offset_of!(Counter, backoff) == 8);
     assert!(size_of::<Sample>() == 512);
-    assert!(size_of::<ThreadSlot>() == 512);
+    assert!(size_of::<ThreadSlot>() == 640);
     assert!(size_of::<Module>() == 32);
     assert!(size_of::<Breakpoint>() == 64);
     assert!(align_of::<Region>() == 4096);

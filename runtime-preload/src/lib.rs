@@ -12,6 +12,7 @@ pub mod crowding;
 pub mod delay_ledger;
 pub mod dense_hooks;
 pub mod displaced;
+pub mod foresight;
 pub mod handshake;
 pub mod hit_share;
 pub mod hit_test;

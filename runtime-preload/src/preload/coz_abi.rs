@@ -112,5 +112,5 @@ pub extern "C" fn _coz_pre_block() {
 pub extern "C" fn _coz_post_block(skip: c_int) {
     let block = &thread().block;
     let wait = Wait::from_words(block[0].load(Relaxed), block[1].swap(0, Relaxed));
-    thread_ledger::after_block(wait, skip != 0);
+    thread_ledger::after_block_with_lock(wait, skip != 0);
 }

@@ -14,6 +14,7 @@ mod greeting;
 mod hit_shares;
 mod hooks;
 mod latency;
+mod outlook;
 mod perf_event;
 mod process_copies;
 mod program_trap;

@@ -14,6 +14,8 @@ pub type Mutex = libc::pthread_mutex_t;
 pub type Condition = libc::pthread_cond_t;
 /// A time or a duration, only ever passed on.
 pub type Time = *const libc::timespec;
+/// Where the rest of an interrupted sleep is noted.
+pub type SleepTime = *mut libc::timespec;
 /// `pthread_rwlock_t`, only ever passed on.
 pub type ReadWriteLock = libc::pthread_rwlock_t;
 type Once = Option<extern "C" fn()>;
@@ -163,6 +165,11 @@ real_functions! {
     epoll_wait "" (a: c_int, b: *mut libc::epoll_event, c: c_int, d: c_int) -> c_int;
     epoll_pwait "" (a: c_int, b: *mut libc::epoll_event, c: c_int, d: c_int, e: Signals) -> c_int;
     epoll_pwait2 "" (a: c_int, b: *mut libc::epoll_event, c: c_int, d: Time, e: Signals) -> c_int;
+    nanosleep "" (a: Time, b: SleepTime) -> c_int;
+    clock_nanosleep "" (a: libc::clockid_t, b: c_int, c: Time, d: SleepTime) -> c_int;
+    usleep "" (a: c_uint) -> c_int;
+    sleep "" (a: c_uint) -> c_uint;
+    thrd_sleep "" (a: Time, b: SleepTime) -> c_int;
     _Fork "" () -> libc::pid_t;
     prctl "" (a: c_int, b: c_ulong, c: c_ulong, d: c_ulong, e: c_ulong) -> c_int;
     dlopen "" (a: *const c_char, b: c_int) -> *mut c_void;

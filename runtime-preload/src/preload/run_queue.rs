@@ -55,7 +55,7 @@ impl Entered {
                 return;
             }
             if outside {
-                self.sleep_off(due);
+                self.sleep_off(due, false);
                 self.look_from_now();
                 return;
             }

@@ -11,7 +11,7 @@ use core::sync::atomic::{
 
 use super::syscalls::{now, sleep_until, thread_cpu};
 use super::thread_local::{ThreadLocal, thread};
-use super::{latency, process_copies, shared};
+use super::{latency, outlook, process_copies, shared};
 use crate::delay_ledger::{Account, credit_for};
 use crate::dense_hooks::may_pass;
 use crate::layout::{Plan, Region, ThreadSlot};
@@ -215,6 +215,9 @@ impl Entered {
         self.thread.credit_time.store(time, Relaxed);
         if self.window.speedup != 0 {
             self.give(credit_for(share, rest, self.window.speedup));
+            if self.slot.inside_since.load(Relaxed) == 0 {
+                self.set_out(self.share(time, 0), time);
+            }
         }
     }
 
@@ -237,6 +240,7 @@ impl Entered {
             return;
         }
         let share = self.share(time, since);
+        self.slot.looks_ahead.store(1, Relaxed);
         self.thread.credit_time.store(time, Relaxed);
         let cpu = thread_cpu();
         let mark = self.slot.cpu_mark.swap(cpu, Relaxed);
@@ -258,16 +262,48 @@ impl Entered {
             if self.window.crowded {
                 self.stand_still();
             } else {
-                self.sleep_off(due);
+                self.sleep_off(due, false);
             }
         }
     }
 
+    /// Pays what is owed and what will be, as far as others' work is known to earn it.
+    fn pay_ahead(&self) {
+        if self.window.crowded || self.slot.looks_ahead.load(Relaxed) == 0 {
+            self.pay();
+            return;
+        }
+        let due = self.due_ahead();
+        if due > SMALLEST_SLEEP {
+            self.sleep_off(due, true);
+        }
+    }
+
+    /// What the thread owes now, and will owe for what others have done by now.
+    fn due_ahead(&self) -> u64 {
+        let due = self.account().due();
+        let global = self.account().global.load(Relaxed);
+        let prepaid = self.slot.prepaid.load(Relaxed);
+        due + (self.outlook(now()).saturating_sub(global)).saturating_sub(prepaid)
+    }
+
+    /// Sleeps until nothing worth it is due; `ahead` says that [`Self::due_ahead`] is meant.
     #[cold]
-    pub(super) fn sleep_off(&self, mut due: u64) {
+    pub(super) fn sleep_off(&self, mut due: u64, ahead: bool) {
+        // Nobody may count on work of this thread meanwhile.
+        let pace = self.slot.pace.swap(0, Relaxed);
+        self.sleep_in_slices(&mut due, ahead);
+        if pace != 0 {
+            self.slot.pace_since.store(now(), Relaxed);
+            self.slot.pace.store(pace, Relaxed);
+        }
+    }
+
+    fn sleep_in_slices(&self, due: &mut u64, ahead: bool) {
         loop {
+            let due_now = *due;
             let mean = self.region.global.oversleep.load(Relaxed).max(0) as u64;
-            if due <= mean + SMALLEST_SLEEP {
+            if due_now <= mean + SMALLEST_SLEEP {
                 return;
             }
             let header = &self.region.header;
@@ -285,10 +321,10 @@ impl Entered {
             let stretch = self.stretch();
             let allowed = stretch.allowance(header.max_pause.load(Relaxed), begin);
             if allowed <= mean + SMALLEST_SLEEP {
-                self.forgive(due);
+                self.forgive(self.account().due());
                 return;
             }
-            let part = due.min(SLICE).min(allowed);
+            let part = due_now.min(SLICE).min(allowed);
             let wanted = part - mean;
             SLEEPING.fetch_add(1, AcqRel);
             let slept = sleep_until(begin + wanted).saturating_sub(begin);
@@ -299,7 +335,9 @@ impl Entered {
                 .global
                 .oversleep
                 .store(old + (excess - old) / 8, Relaxed);
-            self.account().paid(part, slept);
+            // G may have grown meanwhile, by what was foreseen among others; the rest is prepaid.
+            let owed = self.account().due().min(part);
+            self.account().paid(owed, slept);
             let stretch = stretch.after_sleep(begin, begin + slept);
             self.slot.stretch[0].store(stretch.paused, Relaxed);
             self.slot.stretch[1].store(stretch.ended, Relaxed);
@@ -307,7 +345,11 @@ impl Entered {
             add(&self.slot.waits, 1);
             self.region.global.paused.fetch_add(slept, Relaxed);
             self.region.global.sleeps.fetch_add(1, Relaxed);
-            due = self.account().due();
+            *due = if ahead {
+                self.due_ahead()
+            } else {
+                self.account().due()
+            };
         }
     }
 
@@ -328,15 +370,16 @@ impl Entered {
     /// Before anything that may wake another thread: credit, then pay.
     pub fn before_wake(&self) {
         self.credit_partial(CREDIT_GAP);
-        self.pay();
+        self.pay_ahead();
     }
 
     /// Before waiting: credit, pay, and note G.
     fn before_wait(&self, kind: u64) -> Wait {
         self.credit_partial(CREDIT_GAP);
-        self.pay();
+        self.begin_hook();
+        self.pay_ahead();
         let wait = Wait {
-            g: self.account().global.load(Relaxed),
+            g: self.settled(),
             window: self.window.number,
         };
         self.slot.wait_g.store(wait.g, Relaxed);
@@ -344,6 +387,25 @@ impl Entered {
         add(&self.slot.waits, 1);
         self.thread.waiting.store(wait.window << 2 | kind, Relaxed);
         wait
+    }
+
+    /// Nobody may count on this thread's work until the hook ends, nor is it due credit for the time.
+    fn begin_hook(&self) {
+        if self.slot.inside_since.load(Relaxed) == 0 {
+            self.slot.inside_since.store(now(), Relaxed);
+        }
+        outlook::set_in(self.slot);
+    }
+
+    /// G at the beginning of a wait, which the thread is not excused from: with what it will grow by
+    /// others' work until now, but for what was prepaid of it.
+    fn settled(&self) -> u64 {
+        let global = self.account().global.load(Relaxed);
+        if self.slot.looks_ahead.load(Relaxed) == 0 {
+            return global;
+        }
+        let prepaid = self.slot.prepaid.load(Relaxed);
+        global.max(self.outlook(now()).saturating_sub(prepaid))
     }
 
     /// Before the thread ends: as before a wake, however short the last credit is ago. One that is
@@ -357,13 +419,15 @@ impl Entered {
             self.after_wake(wait);
         }
         self.credit_partial(0);
-        self.pay();
+        self.pay_ahead();
     }
 
     /// The thread's own virtual time now: wall time minus the pauses that it has had, with all its
-    /// work so far credited.
+    /// work so far credited. What it owes it pays first, or it would hand work on before its time.
     pub fn virtual_now(&self) -> u64 {
         self.credit_partial(CREDIT_GAP);
+        self.pay_ahead();
+        self.slot.looks_ahead.store(0, Relaxed);
         let account = self.account();
         let paused = account.local.load(Relaxed) + account.prepaid.load(Relaxed);
         now().wrapping_sub(paused)
@@ -458,12 +522,14 @@ pub fn end_segment() -> bool {
 fn credit_segment() {
     if let Some(entered) = enter() {
         entered.credit_partial(CREDIT_GAP);
+        entered.begin_hook();
         entered.leave();
     }
 }
 
 /// A hook ends, and with it another stretch of work begins; `looks` is what [`end_segment`] said.
-/// In a thread whose hooks come densely they are all one stretch.
+/// In a thread whose hooks come densely they are all one stretch. The time in the hook is none of the
+/// time that credit is due for.
 #[inline(always)]
 pub fn begin_segment(key: impl FnOnce() -> u64, looks: bool) {
     // Nothing may pass after a hook in which the thread waited, or might have woken another.
@@ -488,6 +554,20 @@ fn begin_segment_now(key: u64) {
     slot.segment.store(key, Relaxed);
     thread.may_pass.store(allowed, Relaxed);
     thread.left_to_pass.store(allowed, Relaxed);
+    slot.looks_ahead.store(0, Relaxed);
+    let begin = slot.inside_since.swap(0, Relaxed);
+    if begin != 0 {
+        let since = thread.credit_time.load(Relaxed);
+        let since = since.saturating_add(time.saturating_sub(begin)).min(time);
+        thread.credit_time.store(since, Relaxed);
+    }
+    if let Some(entered) = enter() {
+        if entered.window.speedup != 0 {
+            let since = thread.credit_time.load(Relaxed);
+            entered.set_out(entered.share(0, 0), since);
+        }
+        entered.leave();
+    }
 }
 
 /// The clock is looked at when the hook that is under way ends, and in the next one.
@@ -506,6 +586,9 @@ fn owes_nothing() -> bool {
     let (Some(slot), Some(region)) = (slot, shared::active()) else {
         return true;
     };
+    if slot.looks_ahead.load(Relaxed) != 0 {
+        return false;
+    }
     let owed = region.global.g.load(Relaxed);
     owed.saturating_sub(slot.local.load(Relaxed)) <= SMALLEST_SLEEP
 }
@@ -520,6 +603,17 @@ pub fn pay_before_lock() {
 
 #[inline(never)]
 fn pay_now() {
+    if let Some(entered) = enter() {
+        entered.pay_ahead();
+        entered.leave();
+    }
+}
+
+/// After a wait that no other thread ended: a timer's, or for something outside. What the thread
+/// came to owe meanwhile it pays before it does anything else.
+#[inline]
+pub fn after_outside() {
+    look_at_the_clock();
     if let Some(entered) = enter() {
         entered.pay();
         entered.leave();
@@ -559,9 +653,20 @@ fn before_wait(kind: u64) -> Wait {
     wait
 }
 
-/// Ends a wait; `woken` says that a thread of this process ended it.
+/// Ends a wait; `woken` says that a thread of this process ended it. Else the thread pays at once.
 #[inline]
 pub fn after_block(wait: Wait, woken: bool) {
+    end_wait(wait, woken, !woken);
+}
+
+/// [`after_block`], for a wait that may end with a lock held: others must not wait while it pays.
+#[inline]
+pub fn after_block_with_lock(wait: Wait, woken: bool) {
+    end_wait(wait, woken, false);
+}
+
+#[inline]
+fn end_wait(wait: Wait, woken: bool, pays: bool) {
     if wait.window == 0 {
         return;
     }
@@ -573,6 +678,9 @@ pub fn after_block(wait: Wait, woken: bool) {
         }
         if woken {
             entered.after_wake(wait);
+        }
+        if pays {
+            entered.pay();
         }
         entered.leave();
     }

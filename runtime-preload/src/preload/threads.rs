@@ -93,12 +93,16 @@ fn reset(region: &'static Region, slot: &ThreadSlot) {
         &slot.wait_window,
         &slot.hook_time,
         &slot.waits,
+        &slot.pace,
+        &slot.looks_ahead,
+        &slot.inside_since,
     ] {
         cell.store(0, Relaxed);
     }
 }
 
 fn free_slot(slot: &ThreadSlot) {
+    slot.pace.store(0, Relaxed);
     // Release: partner of the Acquire in `take_slot`.
     slot.tid.store(0, Release);
 }

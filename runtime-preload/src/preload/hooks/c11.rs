@@ -9,7 +9,7 @@ use super::super::{entry, thread_ledger};
 use super::cancellation::test_cancel;
 use super::mutex::before_unlock;
 use super::thread_life::create;
-use super::{acquire, blocking, hook, is_plausible};
+use super::{acquire, blocking_for_lock, hook, is_plausible};
 
 /// `thrd_success`, `thrd_busy` (threads.h).
 const SUCCESS: c_int = 0;
@@ -60,13 +60,13 @@ hook! {
 hook! {
     /// See cnd_wait(3).
     fn cnd_wait(condition: *mut Condition, mutex: *mut Mutex) -> c_int,
-    call => blocking(call, got)
+    call => blocking_for_lock(call, got)
 }
 
 hook! {
     /// See cnd_timedwait(3).
     fn cnd_timedwait(condition: *mut Condition, mutex: *mut Mutex, until: Time) -> c_int,
-    call => blocking(call, got)
+    call => blocking_for_lock(call, got)
 }
 
 hook! {

@@ -6,7 +6,7 @@
 use core::ffi::{c_int, c_void};
 
 use super::super::descriptors;
-use super::super::thread_ledger::{after_block, before_block};
+use super::super::thread_ledger::{after_block, after_outside, before_block};
 use super::hook;
 
 type Vector = *const libc::iovec;
@@ -14,7 +14,9 @@ type Vector = *const libc::iovec;
 #[inline]
 fn transfer(descriptor: c_int, writes: bool, call: impl FnOnce() -> isize) -> isize {
     let Some(link) = descriptors::link(descriptor) else {
-        return call();
+        let result = call();
+        after_outside();
+        return result;
     };
     let start = descriptors::clock();
     let wait = before_block();

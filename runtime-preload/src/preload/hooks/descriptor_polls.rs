@@ -5,11 +5,19 @@ use core::ffi::c_int;
 
 use super::super::descriptors::{self, Kind};
 use super::super::real_functions::Time;
-use super::super::thread_ledger::{after_block, before_block};
+use super::super::thread_ledger::{after_block, after_outside, before_block};
 use super::hook;
 
 /// Descriptors that a fixed set of select(2) has room for; larger ones are only forwarded.
 const SET_SIZE: c_int = 1024;
+
+/// Waits for what nobody in this process makes ready, or for a time.
+#[inline]
+fn outside(call: impl FnOnce() -> c_int) -> c_int {
+    let result = call();
+    after_outside();
+    result
+}
 
 /// Waits, and asks `woken` for what ended it, given when it began.
 #[inline]
@@ -54,7 +62,7 @@ unsafe fn poll_list(
         .iter()
         .any(|asked| descriptors::link(asked.fd).is_some())
     {
-        return call();
+        return outside(call);
     }
     waiting(call, |start, _| {
         // SAFETY: the caller's arguments.
@@ -145,7 +153,7 @@ unsafe fn select_sets(sets: Sets, count: c_int, call: impl FnOnce() -> c_int) ->
     let asked_to_write = || unsafe { members(write, count) };
     let known = |descriptor| descriptors::link(descriptor).is_some();
     if !(0..=SET_SIZE).contains(&count) || !(asked().any(known) || asked_to_write().any(known)) {
-        return call();
+        return outside(call);
     }
     waiting(call, |start, _| {
         // SAFETY: as above.
@@ -187,7 +195,7 @@ unsafe fn wait_for_events(
     call: impl FnOnce() -> c_int,
 ) -> c_int {
     if descriptors::link(poll).is_none_or(|link| link.kind() != Kind::Poll) {
-        return call();
+        return outside(call);
     }
     waiting(call, |start, count| {
         (0..count).all(|index| {

@@ -29,13 +29,14 @@ mod semaphore;
 mod senders;
 mod signal_wait;
 pub mod signals;
+mod sleeps;
 mod spin;
 mod thread_life;
 pub mod word;
 
 use core::ffi::c_int;
 
-use super::thread_ledger::{self, after_block, before_block, before_spin};
+use super::thread_ledger::{self, after_block, after_block_with_lock, before_block, before_spin};
 
 /// One interposed function. While a ledger is kept it does what follows the arrow, in which the
 /// name before the arrow makes the real call; else it is the real function, at once. A name in
@@ -97,6 +98,15 @@ fn blocking<R: Copy>(call: impl FnOnce() -> R, woken: impl FnOnce(R) -> bool) ->
     let wait = before_block();
     let result = call();
     after_block(wait, woken(result));
+    result
+}
+
+/// [`blocking`], for a call that returns with a lock held, however the wait ended.
+#[inline]
+fn blocking_for_lock<R: Copy>(call: impl FnOnce() -> R, woken: impl FnOnce(R) -> bool) -> R {
+    let wait = before_block();
+    let result = call();
+    after_block_with_lock(wait, woken(result));
     result
 }
 
