@@ -114,6 +114,7 @@ where
             let candidate = known.unwrap_or(Candidate {
                 samples: 1,
                 tried: [0; LEVELS],
+                limit: LEVELS,
                 open: 1.0,
                 knee: None,
             });

@@ -28,6 +28,8 @@ pub struct Line {
     pub open: Option<f64>,
     /// Where its curve bends.
     pub knee: Option<f64>,
+    /// Levels that may be tried: a higher one brought the program to a standstill.
+    pub limit: usize,
 }
 
 /// How open the decision about a line is that was not analysed yet: as open as any.
@@ -50,6 +52,7 @@ impl Line {
             tried: self.tried,
             open: open.unwrap_or(UNKNOWN) * (part / SMALL).min(1.0).powi(2),
             knee: self.knee,
+            limit: self.limit,
         }
     }
 }
@@ -107,6 +110,7 @@ impl<Id: Copy + Eq + Hash> LineTally<Id> {
                 tried: [0; LEVELS],
                 open: None,
                 knee: None,
+                limit: LEVELS,
             });
         }
         self.by_target.insert((target, id), number);

@@ -88,6 +88,15 @@ impl Account<'_> {
         self.excuse_part(growth - self.use_prepaid(growth))
     }
 
+    /// Where a thread that came to wait at `g` stands after a wait of `waited` ns. Had it first slept
+    /// off what it still owed then, it would have been woken at the same moment.
+    #[must_use]
+    pub fn waited_since(&self, g: u64, waited: u64) -> u64 {
+        let local = self.local.load(Relaxed);
+        let settled = local.saturating_add(self.prepaid.load(Relaxed));
+        g.min(settled.max(g.saturating_sub(waited)))
+    }
+
     /// Pays up to `most` of what is owed from what was prepaid. Returns how much.
     fn use_prepaid(&self, most: u64) -> u64 {
         let local = self.local.load(Relaxed);
@@ -170,6 +179,22 @@ mod tests {
                     prop_assert_eq!(i128::from(l) + p, slept[i] + excused[i] + credited[i]);
                 }
             }
+        }
+
+        #[test]
+        fn a_wait_makes_up_for_what_was_owed_before_it(
+            local in 0u64..1000, balance in -1000i64..1000, growth in 0u64..1000, waited in 0u64..1000
+        ) {
+            // Either something is owed or something is prepaid.
+            let owed = u64::try_from(balance).unwrap_or(0);
+            let prepaid = u64::try_from(-balance).unwrap_or(0);
+            let words = [local + owed + growth, local, prepaid];
+            let [global, local, prepaid] = words.map(AtomicU64::new);
+            let account = Account { global: &global, local: &local, prepaid: &prepaid };
+            let g = global.load(Relaxed) - growth;
+            let from = account.waited_since(g, waited);
+            account.excuse(from);
+            prop_assert_eq!(account.due(), owed.saturating_sub(waited));
         }
 
         #[test]

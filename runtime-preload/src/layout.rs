@@ -297,6 +297,8 @@ pub struct ThreadSlot {
     pub looks_ahead: AtomicU64,
     /// When the hook under way began, ns of CLOCK_MONOTONIC; 0: none is, that looked at the clock.
     pub inside_since: AtomicU64,
+    /// When the thread began to wait, ns of CLOCK_MONOTONIC.
+    pub wait_time: AtomicU64,
 }
 
 /// The hit share of one kind of stretch between two hooks.

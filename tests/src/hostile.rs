@@ -119,6 +119,7 @@ fn look(region: &mut SharedRegion, meter: &mut Option<Meter>) {
             .collect(),
     };
     let terms = Terms {
+        expected: 0,
         lead_in: 0,
         lead_in_samples: 0,
         longest_lead_in: 1,

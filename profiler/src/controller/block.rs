@@ -147,6 +147,9 @@ impl Controller<'_> {
         if slows {
             pace.length *= slowdown::LONGER;
         }
+        if slows || self.session.chooser.is_fixed() {
+            pace.visits = 0;
+        }
         let busy = self.attribution.busy_threads(number) as u64;
         self.next_block += 1;
         Some(Box::new(Block {
@@ -343,6 +346,9 @@ impl Controller<'_> {
             }
             Step::Void(void) => {
                 log::debug!("block {} at {}: {void:?}", block.number, block.location);
+                if void == Void::Standing {
+                    self.keep_below(&block);
+                }
                 self.after_void(void)
             }
             Step::Done(measured) => {
@@ -369,6 +375,14 @@ impl Controller<'_> {
                 self.session.think();
                 self.next_experiment()
             }
+        }
+    }
+
+    /// Tries no more what brought the program to a standstill.
+    fn keep_below(&mut self, block: &Block) {
+        let level = (block.speedup * 100.0 / f64::from(STEP)).round() as usize;
+        if let Some(line) = self.session.tally.line_mut(block.line) {
+            line.limit = line.limit.min(level.saturating_sub(1));
         }
     }
 

@@ -57,6 +57,7 @@ fn cause(void: Void) -> &'static str {
         Void::Idle => "the program was idle",
         Void::Stalled => "the profiler or the machine was stopped meanwhile",
         Void::Blurred => "visits could not be timed precisely on this busy machine",
+        Void::Standing => "at that virtual speedup pauses took nearly all of the time",
         Void::Bounded => "--max-pause kept threads from the pauses that they owed",
     }
 }

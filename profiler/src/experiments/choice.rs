@@ -30,6 +30,8 @@ pub struct Candidate {
     pub open: f64,
     /// Where its curve bends, if that is known: a speedup.
     pub knee: Option<f64>,
+    /// Levels that may be tried, from the lowest: the others bring the program to a standstill.
+    pub limit: usize,
 }
 
 /// The windows of one experiment.
@@ -70,6 +72,12 @@ impl Chooser {
             random: ChaCha8Rng::seed_from_u64(seed),
             fixed: fixed.into_iter().collect(),
         }
+    }
+
+    /// Whether the speedups are the user's choice.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        !self.fixed.is_empty()
     }
 
     /// The next line; nothing if no candidate has a sample.
@@ -150,7 +158,9 @@ impl Chooser {
     }
 
     fn level(&mut self, candidate: &Candidate) -> usize {
-        let fewest = FIRST.iter().map(|level| candidate.tried[*level]).min();
+        let bearable = |level: &usize| *level < candidate.limit;
+        let first = || FIRST.into_iter().filter(bearable);
+        let fewest = first().map(|level| candidate.tried[level]).min();
         let fewest = fewest.unwrap_or(0);
         if let Some(knee) = candidate.knee.filter(|_| fewest >= 2)
             && self.random.random_bool(REFINE)
@@ -158,17 +168,17 @@ impl Chooser {
             let middle = (knee * LEVELS as f64).round() as i64 - 1;
             let near: Vec<usize> = (middle - 2..=middle + 2)
                 .filter_map(|level| usize::try_from(level).ok())
-                .filter(|level| *level < LEVELS)
+                .filter(|level| *level < LEVELS.min(candidate.limit))
                 .collect();
             if let Some(level) = near.choose(&mut self.random) {
                 return *level;
             }
         }
-        let least: Vec<usize> = FIRST
-            .into_iter()
+        let least: Vec<usize> = first()
             .filter(|level| candidate.tried[*level] == fewest)
             .collect();
-        least.choose(&mut self.random).copied().unwrap_or(FIRST[0])
+        let lowest = FIRST[0].min(candidate.limit.saturating_sub(1));
+        least.choose(&mut self.random).copied().unwrap_or(lowest)
     }
 
     /// The order of the next experiment's windows.
@@ -211,6 +221,22 @@ mod tests {
             tried: [0; LEVELS],
             open,
             knee: None,
+            limit: LEVELS,
+        }
+    }
+
+    #[test]
+    fn levels_that_stop_the_program_are_not_tried_again() {
+        let mut line = candidate(1, 1.0);
+        for limit in [0, 1, 4, 19] {
+            line.limit = limit;
+            line.knee = Some(0.9);
+            line.tried = [3; LEVELS];
+            let mut chooser = Chooser::new(limit as u64, None);
+            for _ in 0..100 {
+                let level = (chooser.speedup(&line) * 20.0).round() as usize;
+                assert!(level <= limit.max(1), "{level} of {limit}");
+            }
         }
     }
 

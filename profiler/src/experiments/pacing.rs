@@ -28,6 +28,8 @@ pub struct Pace {
     pub point: usize,
     /// Its length, ns.
     pub length: u64,
+    /// Visits in it, if the program goes on as it did.
+    pub visits: u64,
 }
 
 impl VisitRates {
@@ -76,9 +78,11 @@ impl VisitRates {
         let (fastest, _) = *visited.iter().min()?;
         let limit = fastest.max(PATIENCE_WITH_RARE);
         let (need, point) = *visited.iter().filter(|(need, _)| *need <= limit).max()?;
+        let length = need.clamp(shortest, shortest.max(LONGEST));
         Some(Pace {
             point,
-            length: need.clamp(shortest, shortest.max(LONGEST)),
+            length,
+            visits: (self.rate(point) * length as f64 * 1e-9) as u64,
         })
     }
 }

@@ -36,6 +36,10 @@ const STALL: u64 = 400_000_000;
 const IDLE: u64 = 500_000_000;
 /// So is one that works but passes its point no more: pauses may be all that it feels, ns.
 const STANDSTILL: u64 = 1_000_000_000;
+/// Pauses that leave the program less than this part of the time, while less than this part of the
+/// usual visits is seen, bring it to a standstill: nobody would bear with that, and what little
+/// virtual time is left is mostly the error of the pauses.
+const STANDING: f64 = 0.2;
 /// A window that still waits for its closing visit after this many lengths is given up.
 const GIVE_UP: u64 = 4;
 
@@ -54,6 +58,8 @@ pub struct Terms {
     pub length: u64,
     /// How many latency points there are.
     pub pairs: usize,
+    /// Visits expected in its length; 0 where it is to go on even if the program stands still.
+    pub expected: u64,
 }
 
 impl Terms {
@@ -68,6 +74,7 @@ impl Terms {
             point: pace.point,
             length: pace.length,
             pairs,
+            expected: pace.visits,
         }
     }
 
@@ -102,6 +109,8 @@ pub enum Void {
     Blurred,
     /// Threads were let off pauses that they owed.
     Bounded,
+    /// Pauses took nearly all of the time.
+    Standing,
 }
 
 /// One measured window.
@@ -240,6 +249,13 @@ impl Meter {
         left.clamp(STEP.0, longest)
     }
 
+    fn is_standing(&self, opened: &Opened, elapsed: u64, visits: u64) -> bool {
+        let (terms, elapsed) = (&self.terms, elapsed as f64);
+        let pauses = self.last.g.saturating_sub(opened.after.g) as f64;
+        let usual = terms.expected as f64 * elapsed / terms.length.max(1) as f64;
+        elapsed - pauses < STANDING * elapsed && (visits as f64) < STANDING * usual
+    }
+
     fn go_on(&mut self, mut opened: Opened, before: &Observation) -> Step {
         let (terms, now) = (&self.terms, &self.last);
         for pair in &mut opened.in_flight {
@@ -254,6 +270,9 @@ impl Meter {
             return Step::Again(step);
         }
         let visits = now.count(terms.point).saturating_sub(opened.edge.count);
+        if self.is_standing(&opened, elapsed, visits) {
+            return Step::Void(Void::Standing);
+        }
         let enough = visits >= pacing::VISITS || (visits > 0 && elapsed >= pacing::LONGEST);
         let close = Edge::between(before, now, terms.point).filter(|e| e.error <= tolerance);
         if let Some(close) = close.filter(|_| enough) {
@@ -341,6 +360,7 @@ mod tests {
             point: 0,
             length,
             pairs: 0,
+            expected: 0,
         }
     }
 
@@ -430,6 +450,28 @@ mod tests {
             let found = stretch.duration as f64 / stretch.visits as f64;
             assert!((found / 7.5e6 - 1.0).abs() < 0.005, "{found}");
         }
+    }
+
+    #[test]
+    fn a_program_that_stands_still_is_let_go() {
+        let measure = |rate: f64, expected| {
+            let period = 1e6;
+            let mut target = Simulated {
+                period,
+                rate,
+                late: 0,
+                random: 1,
+                time: 1,
+            };
+            let mut terms = terms(200 * MS);
+            terms.expected = expected;
+            target.measure(terms)
+        };
+        assert_eq!(measure(0.95, 200), Step::Void(Void::Standing));
+        // Half of the visits, or pauses that do not keep the program from its visits.
+        assert!(matches!(measure(0.5, 200), Step::Done(_)));
+        assert!(matches!(measure(0.95, 10), Step::Done(_)));
+        assert!(matches!(measure(0.95, 0), Step::Done(_)));
     }
 
     #[test]

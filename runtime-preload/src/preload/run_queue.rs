@@ -98,10 +98,34 @@ impl Entered {
             spent = thread_cpu().saturating_sub(from);
         }
         self.thread.occupying.store(0, Relaxed);
-        // This CPU time is not the program's: no sample stands for it, no credit is due for it.
+        self.leave_out(spent);
+        spent
+    }
+
+    /// `spent` ns of CPU time are not the program's: no sample stands for them, no credit is due.
+    fn leave_out(&self, spent: u64) {
         if self.slot.cpu_mark.load(Relaxed) != 0 {
             add(&self.slot.cpu_mark, spent);
         }
-        spent
+    }
+
+    /// Spins until `until`, ns of CLOCK_MONOTONIC, or the window's end; the time then.
+    pub(super) fn spin_until(&self, until: u64) -> u64 {
+        let begin = now();
+        if begin >= until {
+            return begin;
+        }
+        let from = thread_cpu();
+        let mut time = begin;
+        self.thread.occupying.store(1, Relaxed);
+        while time < until && self.is_in_force() {
+            for _ in 0..SPINS / 8 {
+                core::hint::spin_loop();
+            }
+            time = now();
+        }
+        self.thread.occupying.store(0, Relaxed);
+        self.leave_out(thread_cpu().saturating_sub(from));
+        time
     }
 }

@@ -20,8 +20,11 @@ use crate::segment::key;
 
 /// The longest stretch of one sleep: after it the window is looked at again.
 pub(super) const SLICE: u64 = 10_000_000;
-/// Debts below this stay owed: a sleep costs more than it repays.
+/// Debts below this stay owed: a pause costs more than it repays.
 pub(super) const SMALLEST_SLEEP: u64 = 5_000;
+/// The end of a pause is not slept but spun: a sleeper wakes up some ten µs too early or too late,
+/// which is a good part of what threads wait for each other.
+const SPIN: u64 = 20_000;
 /// Credit between samples is skipped when the last one is nearer than this: reading the thread's
 /// CPU clock is a system call.
 const CREDIT_GAP: u64 = 20_000;
@@ -202,7 +205,7 @@ impl Entered {
         let clock = thread_cpu();
         let mark = self.slot.cpu_mark.swap(clock, Relaxed);
         let partial = self.slot.partial.load(Relaxed);
-        let rest = if self.window.crowded && mark != 0 {
+        let rest = if mark != 0 {
             // Pauses use the CPU clock up, too, and have moved the mark.
             self.slot.partial.store(0, Relaxed);
             clock.saturating_sub(mark).min(cpu * PERIODS_AHEAD)
@@ -303,7 +306,7 @@ impl Entered {
         loop {
             let due_now = *due;
             let mean = self.region.global.oversleep.load(Relaxed).max(0) as u64;
-            if due_now <= mean + SMALLEST_SLEEP {
+            if due_now <= SMALLEST_SLEEP {
                 return;
             }
             let header = &self.region.header;
@@ -320,21 +323,21 @@ impl Entered {
             }
             let stretch = self.stretch();
             let allowed = stretch.allowance(header.max_pause.load(Relaxed), begin);
-            if allowed <= mean + SMALLEST_SLEEP {
+            if allowed <= SMALLEST_SLEEP {
                 self.forgive(self.account().due());
                 return;
             }
             let part = due_now.min(SLICE).min(allowed);
-            let wanted = part - mean;
-            SLEEPING.fetch_add(1, AcqRel);
-            let slept = sleep_until(begin + wanted).saturating_sub(begin);
-            SLEEPING.fetch_sub(1, AcqRel);
-            let excess = (slept.saturating_sub(wanted)).min(1_000_000) as i64;
-            let old = self.region.global.oversleep.load(Relaxed);
-            self.region
-                .global
-                .oversleep
-                .store(old + (excess - old) / 8, Relaxed);
+            if let Some(wanted) = part.checked_sub(mean + SPIN).filter(|wanted| *wanted > 0) {
+                SLEEPING.fetch_add(1, AcqRel);
+                let slept = sleep_until(begin + wanted).saturating_sub(begin);
+                SLEEPING.fetch_sub(1, AcqRel);
+                let excess = (slept.saturating_sub(wanted)).min(1_000_000) as i64;
+                let old = self.region.global.oversleep.load(Relaxed);
+                let new = old + (excess - old) / 8;
+                self.region.global.oversleep.store(new, Relaxed);
+            }
+            let slept = self.spin_until(begin + part).saturating_sub(begin);
             // G may have grown meanwhile, by what was foreseen among others; the rest is prepaid.
             let owed = self.account().due().min(part);
             self.account().paid(owed, slept);
@@ -385,6 +388,7 @@ impl Entered {
         self.slot.wait_g.store(wait.g, Relaxed);
         self.slot.wait_window.store(wait.window, Relaxed);
         add(&self.slot.waits, 1);
+        self.slot.wait_time.store(now(), Relaxed);
         self.thread.waiting.store(wait.window << 2 | kind, Relaxed);
         wait
     }
@@ -433,10 +437,13 @@ impl Entered {
         now().wrapping_sub(paused)
     }
 
-    /// After a wait that another thread of the process ended: excused from what G grew meanwhile.
+    /// After a wait that another thread of the process ended: excused from what G grew meanwhile,
+    /// and from what was too little to be slept off before: the wait has made up for that.
     fn after_wake(&self, wait: Wait) {
         if wait.window == self.window.number {
-            add(&self.slot.excused, self.account().excuse(wait.g));
+            let waited = now().saturating_sub(self.slot.wait_time.load(Relaxed));
+            let from = self.account().waited_since(wait.g, waited);
+            add(&self.slot.excused, self.account().excuse(from));
             self.look_from_now();
         }
     }

@@ -384,6 +384,21 @@ static void timed_out_lock(void)
     must(pthread_mutex_timedlock(&mutex, &soon) == ETIMEDOUT);
 }
 static void timed_out_poll(void) { must(poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, 50) == 0); }
+#define SOON (struct timespec[]){{0, 50 * MILLISECOND}}
+static void timed_out_select(void) { must(select(0, NULL, NULL, NULL, (struct timeval[]){{0, 50000}}) == 0); }
+static void timed_out_futex(void) { must(syscall(SYS_futex, &futex_word, FUTEX_WAIT, 0, SOON) == -1 && errno == ETIMEDOUT); }
+static void timed_out_semaphore(void)
+{
+    struct timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_sec++;
+    must(sem_timedwait(&semaphore, &soon) == -1 && errno == ETIMEDOUT);
+}
+static void sleep_by_nanosleep(void) { must(!nanosleep(SOON, NULL)); }
+static void sleep_by_clock(void) { must(!clock_nanosleep(CLOCK_MONOTONIC, 0, SOON, NULL)); }
+static void sleep_by_usleep(void) { must(!usleep(50000)); }
+static void sleep_by_sleep(void) { must(!sleep(1)); }
+static void sleep_by_thrd_sleep(void) { must(!thrd_sleep(SOON, NULL)); }
 static void nothing(void) {}
 
 struct test {
@@ -458,6 +473,14 @@ static const struct test tests[] = {
     {"outside_epoll", new_poller_of_child, epoll_event, tell_child, SLEEPS},
     {"time_out_lock", lock, timed_out_lock, nothing, SLEEPS},
     {"time_out_poll", new_pipe, timed_out_poll, nothing, SLEEPS},
+    {"time_out_select", nothing, timed_out_select, nothing, SLEEPS},
+    {"time_out_futex", nothing, timed_out_futex, nothing, SLEEPS},
+    {"time_out_sem", new_semaphore, timed_out_semaphore, nothing, SLEEPS},
+    {"time_out_nanosleep", nothing, sleep_by_nanosleep, nothing, SLEEPS},
+    {"time_out_clock_nanosleep", nothing, sleep_by_clock, nothing, SLEEPS},
+    {"time_out_usleep", nothing, sleep_by_usleep, nothing, SLEEPS},
+    {"time_out_sleep", nothing, sleep_by_sleep, nothing, SLEEPS},
+    {"time_out_thrd_sleep", nothing, sleep_by_thrd_sleep, nothing, SLEEPS},
 };
 
 static const struct test *test;

@@ -17,6 +17,8 @@ use crate::random::Random;
 
 /// A thread that has a processor keeps it so long when others want it, ns.
 const TIME_SLICE: u64 = 3_000_000;
+/// Mean time by which a pause that ends spinning is too long, ns.
+const SPIN_OVER: f64 = 500.0;
 /// Mean time from a wake-up to running, ns, and mean oversleep, as measured on a virtual machine.
 const WAKE_UP: f64 = 20_000.0;
 const OVERSLEEP: f64 = 25_000.0;
@@ -74,6 +76,8 @@ struct Thread {
     ahead: bool,
     pause: Option<Pause>,
     wait: (u64, u64),
+    /// When it began.
+    wait_time: u64,
     side: Side,
 }
 
@@ -131,6 +135,7 @@ impl Engine {
             ahead: false,
             pause: None,
             wait: (0, 0),
+            wait_time: 0,
             side: Side::default(),
         });
         let threads: Vec<Thread> = threads.collect();
@@ -369,7 +374,10 @@ impl Engine {
         this.pause = Some((self.time, wanted, part));
         // After the sleep it looks again.
         this.wants_to_pay = true;
-        let over = OVERSLEEP * (0.6 + 0.4 * self.random.exponential());
+        let over = match self.shared.crediting {
+            Crediting::Smoothed => SPIN_OVER * self.random.exponential(),
+            Crediting::Batches => OVERSLEEP * (0.6 + 0.4 * self.random.exponential()),
+        };
         self.leave(thread, State::Off);
         let token = self.threads[thread].token;
         self.after(wanted as f64 + over, Event::Awake(thread), token);
@@ -431,17 +439,19 @@ impl Engine {
     }
 
     fn note_wait(&mut self, thread: usize) {
-        let foreseen = self.foreseen(thread);
+        let foreseen = match self.shared.crediting {
+            Crediting::Smoothed => self.foreseen(thread),
+            Crediting::Batches => 0,
+        };
         let this = &mut self.threads[thread];
-        this.wait = this.side.before_wait(&self.shared);
-        if self.shared.crediting == Crediting::Smoothed {
-            this.wait.0 = this.wait.0.max(foreseen);
-        }
+        this.wait = this.side.before_wait(&self.shared, foreseen);
+        this.wait_time = self.time;
     }
 
     fn end_wait(&mut self, thread: usize) {
         let this = &mut self.threads[thread];
-        this.side.after_wake(&self.shared, this.wait);
+        let waited = self.time - this.wait_time;
+        this.side.after_wake(&self.shared, this.wait, waited);
     }
 
     fn work(&mut self, thread: usize, mean: f64, spread: f64) -> bool {

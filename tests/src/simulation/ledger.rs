@@ -204,10 +204,14 @@ impl Side {
             .saturating_sub(shared.global.load(Relaxed))
             .saturating_sub(self.prepaid.load(Relaxed));
         let all = due + ahead;
-        let mean = shared.oversleep.max(0) as u64;
+        // The runtime spins out the end of a pause; Coz sleeps it all.
+        let mean = match shared.crediting {
+            Crediting::Smoothed => 0,
+            Crediting::Batches => shared.oversleep.max(0) as u64,
+        };
         (all > mean + SMALLEST_SLEEP).then(|| {
             let part = all.min(SLICE);
-            (part - mean, part.min(due))
+            (part - mean, part)
         })
     }
 
@@ -217,16 +221,23 @@ impl Side {
         shared.oversleep += (excess - shared.oversleep) / 8;
         shared.paused += slept;
         if self.window == shared.window.number {
-            self.account(shared).paid(part, slept);
+            // G may have grown meanwhile, by what was foreseen among others; the rest is prepaid.
+            let owed = self.account(shared).due().min(part);
+            self.account(shared).paid(owed, slept);
         }
     }
 
-    /// G and the window, to be remembered while the thread waits.
-    pub fn before_wait(&mut self, shared: &Shared) -> (u64, u64) {
+    /// G, with what it is foreseen to be, and the window: to be remembered while the thread waits.
+    pub fn before_wait(&mut self, shared: &Shared, foreseen: u64) -> (u64, u64) {
         if shared.window.number != 0 {
             self.meet(shared);
         }
-        (shared.global.load(Relaxed), shared.window.number)
+        let prepaid = self.prepaid.load(Relaxed);
+        let global = shared.global.load(Relaxed);
+        (
+            global.max(foreseen.saturating_sub(prepaid)),
+            shared.window.number,
+        )
     }
 
     /// Where l will be once the thread is credited for what it has done, at `cpu` on its clock.
@@ -239,11 +250,12 @@ impl Side {
         local + credit_for(self.share(), done, shared.window.speedup)
     }
 
-    /// After a wait that another thread ended.
-    pub fn after_wake(&mut self, shared: &Shared, wait: (u64, u64)) {
+    /// After a wait of `waited` ns that another thread ended.
+    pub fn after_wake(&mut self, shared: &Shared, wait: (u64, u64), waited: u64) {
         if shared.window.number != 0 && wait.1 == shared.window.number {
             self.meet(shared);
-            self.account(shared).excuse(wait.0);
+            let from = self.account(shared).waited_since(wait.0, waited);
+            self.account(shared).excuse(from);
         }
     }
 }

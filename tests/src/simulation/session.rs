@@ -3,7 +3,7 @@
 
 use coz_rs::experiments::choice::{Candidate, Chooser, LEVELS, Order, STEP};
 use coz_rs::experiments::pacing::{SHORTEST, VisitRates};
-use coz_rs::experiments::window::{Measured, Meter, Step, Terms};
+use coz_rs::experiments::window::{Measured, Meter, Step, Terms, Void};
 use coz_rs::line_tally::LineTally;
 use coz_rs_plot::estimates::{Analysis, analyse};
 use coz_rs_plot::record::{Experiment, PointEdges, Record};
@@ -168,8 +168,20 @@ impl Session {
             match meter.observe(self.engine.observe()) {
                 Step::Again(span) => self.wait(span),
                 Step::Done(measured) => return Some(measured),
-                Step::Void(_) => return None,
+                Step::Void(void) => {
+                    self.note(void, line, speedup);
+                    return None;
+                }
             }
+        }
+    }
+
+    fn note(&mut self, void: Void, line: usize, speedup: f64) {
+        if void == Void::Standing
+            && let Some(line) = self.tally.line_mut(line)
+        {
+            let level = (speedup * 100.0 / f64::from(STEP)).round() as usize;
+            line.limit = line.limit.min(level.saturating_sub(1));
         }
     }
 
