@@ -101,7 +101,10 @@ pub fn prepare(region: &'static Region) {
         if place < last {
             continue;
         }
-        match take_in(one, place, &KEPT[count]) {
+        let Some(to) = KEPT.get(count) else {
+            break;
+        };
+        match take_in(one, place, to) {
             Ok(()) => {
                 count += 1;
                 last = place;

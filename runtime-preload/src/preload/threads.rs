@@ -115,10 +115,10 @@ pub fn register(region: &'static Region, stack_top: u64) {
     }
     let tid = thread_id();
     thread.tid.store(tid, Relaxed);
-    let Some(index) = take_slot(region, tid) else {
+    let index = take_slot(region, tid);
+    let Some(slot) = index.and_then(|index| region.threads.get(index)) else {
         return;
     };
-    let slot = &region.threads[index];
     slot.stack_top.store(stack_top, Relaxed);
     slot.cpu_mark.store(thread_cpu(), Relaxed);
     thread

@@ -55,19 +55,29 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// A function's own name: neither its parameters and types nor its path.
+fn last_name(symbol: &str) -> String {
+    let mut depth = 0_u32;
+    let plain: String = symbol
+        .chars()
+        .filter(|letter| {
+            depth += u32::from(*letter == '<');
+            let keep = depth == 0;
+            depth = depth.saturating_sub(u32::from(*letter == '>'));
+            keep
+        })
+        .collect();
+    let name = plain.rsplit("::").find(|name| !name.is_empty());
+    name.unwrap_or(symbol).to_owned()
+}
+
 /// The first lines of a report, which look like `    51.23%  [.] animation::draw`.
 fn summary(report: &str) -> String {
     let lines = report.lines().filter_map(|line| {
         let (share, symbol) = line.trim().split_once('%')?;
         let share: f64 = share.parse().ok()?;
         let symbol = symbol.trim().trim_start_matches("[.] ");
-        // Neither the parameters nor the path of a function.
-        let symbol = symbol.split('<').next().unwrap_or(symbol);
-        let name = symbol
-            .trim_end_matches("::")
-            .rsplit("::")
-            .next()
-            .unwrap_or(symbol);
+        let name = last_name(symbol);
         Some(format!("{share:.0} % `{name}`"))
     });
     lines.take(TOLD).collect::<Vec<_>>().join(", ")
@@ -86,5 +96,8 @@ mod tests {
             "51 % `draw`, 22 % `combine1`, 1 % `memcpy`"
         );
         assert_eq!(summary("nothing\n"), "");
+        let generic = "  9.00%  [.] <ferret::database::Database>::rank\n\
+                       \x20 8.00%  [.] <combine::Vector<i64> as Length>::len::<u8>\n";
+        assert_eq!(summary(generic), "9 % `rank`, 8 % `len`");
     }
 }
