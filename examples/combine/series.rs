@@ -51,8 +51,7 @@ mod tests {
     #[test]
     fn every_run_counts_all_repetitions() {
         let mut calls = 0;
-        let series = measure(5, 3, &mut || calls += 1);
+        let _series = measure(5, 3, &mut || calls += 1);
         assert_eq!(calls, (5 + 2) * 3);
-        assert!(series.least >= 0.0);
     }
 }
