@@ -30,16 +30,19 @@ pub fn runnable(cpu: u64, waited: u64, processors: usize) -> Option<f64> {
     (cpu > 0).then(|| processors as f64 * (1.0 + waited as f64 / cpu as f64))
 }
 
-/// Of `growth` ns that others added to G during `wall` ns, of which the thread ran for `ran` ns and
-/// waited for a processor otherwise: what fell into the wait, if G grew evenly.
+/// Of `growth` ns that G grew during `wall` ns, of which the thread ran for `ran` ns and waited for a
+/// processor otherwise: what fell into the wait, if G grew evenly. `raised` of it the thread itself
+/// added while it ran, and is not excused from; then the others add less, so that the whole grows
+/// evenly and not their part.
 #[must_use]
-pub fn queued_part(growth: u64, wall: u64, ran: u64) -> u64 {
+pub fn queued_part(growth: u64, raised: u64, wall: u64, ran: u64) -> u64 {
     let waited = wall.saturating_sub(ran);
     if wall == 0 {
         return 0;
     }
     let part = u128::from(growth) * u128::from(waited) / u128::from(wall);
-    u64::try_from(part).unwrap_or(growth)
+    let part = u64::try_from(part).unwrap_or(growth);
+    part.min(growth.saturating_sub(raised))
 }
 
 #[cfg(test)]
@@ -55,16 +58,27 @@ mod tests {
 
     #[test]
     fn a_thread_that_ran_all_the_time_is_excused_from_nothing() {
-        assert_eq!(queued_part(500, 1_000, 1_000), 0);
-        assert_eq!(queued_part(500, 1_000, 1_001), 0);
-        assert_eq!(queued_part(500, 1_000, 0), 500);
-        assert_eq!(queued_part(500, 0, 0), 0);
+        assert_eq!(queued_part(500, 0, 1_000, 1_000), 0);
+        assert_eq!(queued_part(500, 9, 1_000, 1_001), 0);
+        assert_eq!(queued_part(500, 0, 1_000, 0), 500);
+        assert_eq!(queued_part(500, 0, 0, 0), 0);
+    }
+
+    #[test]
+    fn what_others_added_during_the_wait_is_found() {
+        // Two threads on processors add 480 in 1,000 together, half of it each; this one waited for
+        // 3,500 and ran for 1,000, of which it was the one that added half.
+        let (in_the_wait, meanwhile) = (480 * 7 / 2, 480);
+        assert_eq!(
+            queued_part(in_the_wait + meanwhile, 240, 4_500, 1_000),
+            in_the_wait
+        );
     }
 
     proptest! {
         #[test]
-        fn never_more_than_the_growth_is_excused(growth: u64, wall: u64, ran: u64) {
-            prop_assert!(queued_part(growth, wall, ran) <= growth);
+        fn never_more_than_others_added_is_excused(growth: u64, raised: u64, wall: u64, ran: u64) {
+            prop_assert!(queued_part(growth, raised, wall, ran) <= growth.saturating_sub(raised));
         }
     }
 }

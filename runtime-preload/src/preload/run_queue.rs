@@ -18,8 +18,11 @@ impl Entered {
             return false;
         }
         let slot = self.slot;
-        let (time, cpu) = (now(), thread_cpu());
+        // A thread loses its processor on the way out of a system call more than anywhere else: what
+        // goes on meanwhile, time and G, is read after the last one.
         let voluntary = voluntary_switches();
+        let cpu = thread_cpu();
+        let time = now();
         let global = self.account().global.load(Relaxed);
         let before = slot.look_time.swap(time, Relaxed);
         let ran = cpu.wrapping_sub(slot.look_cpu.swap(cpu, Relaxed));
@@ -29,11 +32,7 @@ impl Entered {
         if before == 0 || outside {
             return before != 0;
         }
-        let part = queued_part(
-            growth.saturating_sub(raised),
-            time.saturating_sub(before),
-            ran,
-        );
+        let part = queued_part(growth, raised, time.saturating_sub(before), ran);
         add(&slot.excused, self.account().excuse_part(part));
         false
     }

@@ -242,6 +242,8 @@ impl Entered {
         if since < gap {
             return;
         }
+        // What G grew while the thread had no processor is not made up for by its own credit.
+        self.excuse_queueing();
         let share = self.share(time, since);
         self.slot.looks_ahead.store(1, Relaxed);
         self.thread.credit_time.store(time, Relaxed);
