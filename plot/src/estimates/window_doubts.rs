@@ -85,9 +85,9 @@ fn crowded(mut waits: Vec<f64>) -> Option<DoubtNote> {
         "crowded",
         format!(
             "Threads that could run waited for a processor all the time ({:.0} % of the wall time, \
-             together): there are more runnable threads than processors, and a pause then frees a \
-             processor that a real speedup would not free; give the program fewer threads, or run \
-             it where it has more processors to itself.",
+             together): there are more runnable threads than processors. Pauses then keep the \
+             processor busy, and how it was shared out is known only roughly, so that predictions are \
+             rougher; give the program fewer threads, or run it where it has more processors to itself.",
             median * 100.0
         ),
     ))

@@ -14,7 +14,7 @@ use crate::build;
 use crate::random::Random;
 
 /// The doubt about programs with more runnable threads than processors.
-pub const CROWDED_DOUBT: &str = "more-threads-than-processors";
+pub const CROWDED_DOUBT: &str = "crowded";
 
 /// What is run, and how much of it.
 #[derive(Debug, Clone)]
