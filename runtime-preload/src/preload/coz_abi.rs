@@ -7,6 +7,7 @@ use super::thread_ledger::{self, Wait};
 use super::thread_local::thread;
 use super::{entry, latency, process_copies, shared};
 use crate::layout::{Counter, MAX_COUNTERS, NAME_BYTES};
+use crate::segment::key;
 
 /// The kind of a counter that is neither a begin nor an end.
 const THROUGHPUT: u32 = 1;
@@ -101,6 +102,7 @@ pub extern "C" fn _coz_add_delays() {
 /// The calling thread is about to block in a way that the runtime does not see.
 #[unsafe(no_mangle)]
 pub extern "C" fn _coz_pre_block() {
+    thread_ledger::end_segment();
     let (g, window) = thread_ledger::before_block().into_words();
     let block = &thread().block;
     block[0].store(g, Relaxed);
@@ -112,5 +114,9 @@ pub extern "C" fn _coz_pre_block() {
 pub extern "C" fn _coz_post_block(skip: c_int) {
     let block = &thread().block;
     let wait = Wait::from_words(block[0].load(Relaxed), block[1].swap(0, Relaxed));
+    let kept = wait.has_begun();
     thread_ledger::after_block_with_lock(wait, skip != 0);
+    if kept {
+        thread_ledger::begin_segment(|| key("a wait by its own account", 0), true);
+    }
 }

@@ -142,7 +142,7 @@ pub const PROGRAMS: &[Program] = &[
             line("outside", "--outside"),
         ],
     ),
-    program("openmp.c", Compiler::C(&["-fopenmp"]), BOTH),
+    reduced(program("openmp.c", Compiler::C(&["-fopenmp"]), BOTH)),
     program(
         "crates/src/bin/rayon_loop.rs",
         Compiler::Cargo("rayon_loop"),

@@ -19,6 +19,7 @@ use super::super::thread_ledger::{self, Wait};
 use super::super::thread_local::{ThreadLocal, thread};
 use super::openmp_runtime as runtime;
 use super::{after_block, before_spin, spinning};
+use crate::segment::{hash, key, key_of};
 
 /// The function that the members of a team run.
 pub type Work = extern "C" fn(*mut c_void);
@@ -66,7 +67,15 @@ macro_rules! openmp_hook {
             fn $name($($word: $type),*) -> $result, real => {
                 // SAFETY: the caller's arguments, unchanged.
                 let $call = || unsafe { real($($word),*) };
-                if shared::is_active() { $body } else { $call() }
+                if !shared::is_active() {
+                    return $call();
+                }
+                const HOOK: u64 = hash(stringify!($name));
+                let place = thread().caller.load(Relaxed);
+                let looks = thread_ledger::end_segment();
+                let result = $body;
+                thread_ledger::begin_segment(|| key_of(HOOK, place), looks);
+                result
             }
         }
     };
@@ -177,7 +186,9 @@ extern "C" fn member(team: *mut c_void) {
     // SAFETY: `in_team`'s own record, see [`Team`].
     let team = unsafe { &*team.cast::<Team>() };
     end_idling();
+    thread_ledger::begin_segment(|| key("work of a team", team.work as usize as u64), true);
     (team.work)(team.data);
+    thread_ledger::end_segment();
     let (g, window) = before_spin().into_words();
     let idle = &thread().idle;
     idle[0].store(g, Relaxed);
@@ -196,10 +207,12 @@ fn in_team(work: Work, data: *mut c_void, call: impl Fn(Work, *mut c_void)) {
         call(work, data);
         return;
     }
+    let looks = thread_ledger::end_segment();
     thread_ledger::before_wake();
     let mut team = Team { work, data };
     call(member, (&raw mut team).cast());
     end_idling();
+    thread_ledger::begin_segment(|| key("end of a team", work as usize as u64), looks);
 }
 
 openmp_entry! {
