@@ -139,7 +139,8 @@ pub struct RunArguments {
     /// How to sample the program.
     ///
     /// `sigtrap` needs perf events, `timer` works everywhere and is coarser, `auto` takes the
-    /// better one that works.
+    /// better one that works, and goes over to `timer` in programs whose threads change so often
+    /// that perf events slow them down (on virtual machines).
     #[arg(long, value_enum, default_value_t = SamplerChoice::Auto)]
     pub sampler: SamplerChoice,
 

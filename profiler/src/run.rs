@@ -37,6 +37,7 @@ use crate::scope_arguments::ScopeArguments;
 use crate::symbols::{LineNotFound, Scope, Symbols};
 use crate::targets::greeting_server::{GreetingServer, Terms};
 use crate::targets::target::Sampler;
+use crate::targets::thread_changes;
 
 /// Time between two samples of a thread, ns of CPU time: no divisor of round numbers, so that it
 /// does not beat with the program's own rhythm.
@@ -148,6 +149,7 @@ pub fn run(options: &Options) -> anyhow::Result<Finished> {
             warm_up: options.warm_up,
             window: pacing::SHORTEST,
             max_pause: options.max_pause.map_or(0, nanoseconds),
+            may_go_over: options.sampler.is_none() && thread_changes::are_dear(),
             until: options
                 .time
                 .map(|time| begin.saturating_add(nanoseconds(time))),

@@ -92,6 +92,11 @@ pub struct Header {
     pub replacing: AtomicU64,
     /// Libraries loaded with RTLD_DEEPBIND.
     pub deep_bindings: AtomicU32,
+    /// 1 when threads shall take a CPU-time timer each, at their next sample or their first hook in a
+    /// window, because the perf event will be closed. Written by the controller.
+    pub go_over: AtomicU32,
+    /// What came of it: a [`gone_over`] code.
+    pub gone_over: AtomicU32,
 }
 
 /// Codes in [`Header::fault`].
@@ -106,6 +111,16 @@ pub mod fault {
     pub const RESOLVE: u32 = 3;
     /// The process installed a seccomp filter.
     pub const SECCOMP: u32 = 4;
+}
+
+/// Codes in [`Header::gone_over`].
+pub mod gone_over {
+    /// No thread has tried.
+    pub const NOT_YET: u32 = 0;
+    /// The timer sampler runs.
+    pub const YES: u32 = 1;
+    /// No signal was free for it.
+    pub const REFUSED: u32 = 2;
 }
 
 /// The global ledger.

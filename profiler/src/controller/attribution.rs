@@ -146,6 +146,11 @@ impl Attribution {
         seen.is_some_and(|seen| seen.rates.pace(1, |_| true).is_some())
     }
 
+    /// Samples read of a target.
+    pub(super) fn samples(&self, target: u32) -> u64 {
+        self.by_target.get(&target).map_or(0, |seen| seen.read)
+    }
+
     /// Samples in scope of a target.
     pub(super) fn in_scope(&self, target: u32) -> u64 {
         self.by_target.get(&target).map_or(0, |seen| seen.in_scope)

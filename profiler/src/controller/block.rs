@@ -180,7 +180,8 @@ impl Controller<'_> {
             let in_scope = self.attribution.in_scope(target.number);
             let able = target.region.turned_off().is_none()
                 && target.symbols.is_some()
-                && !target.is_traced();
+                && !target.is_traced()
+                && !target.is_going_over();
             let weight = if fixed { in_scope.max(1) } else { in_scope };
             if able && self.attribution.is_visited(target.number) {
                 weight
@@ -254,6 +255,7 @@ impl Controller<'_> {
             let waited = now().saturating_sub(first) / 1_000_000;
             log::info!("the first experiment begins {waited} ms after the first sample");
         }
+        self.targets.iter_mut().for_each(Target::wake);
         let wait = self.put_in_force(&mut block);
         self.phase = Phase::Experiment(block);
         wait

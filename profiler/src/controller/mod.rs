@@ -28,6 +28,7 @@ use crate::line_tally::LineTally;
 use crate::profile_log::ProfileLog;
 use crate::symbols::Scope;
 use crate::targets::greeting_server::GreetingServer;
+use crate::targets::rest::Seen;
 use crate::targets::target::Target;
 use attribution::Attribution;
 use block::Block;
@@ -55,6 +56,8 @@ pub struct Plan {
     pub until: Option<u64>,
     /// The longest pause of a thread at a stretch, ns; 0: no bound.
     pub max_pause: u64,
+    /// Whether targets may go over from the sigtrap to the timer sampler.
+    pub may_go_over: bool,
 }
 
 /// What lasts from one run of the program to the next.
@@ -128,6 +131,8 @@ const WARM_SAMPLES: u64 = 200;
 /// or fewer after this time, ns.
 const WARM_TIME: u64 = 4_000_000_000;
 const FEW_SAMPLES: u64 = 20;
+/// The choice of a sampler delays them by this at most, ns.
+const SETTLE_TIME: u64 = 800_000_000;
 /// The profile learns of new samples this often, ns.
 const WRITE_SAMPLES_EVERY: u64 = 10_000_000_000;
 /// A program that cannot be measured now is left alone for so long, ns.
@@ -225,6 +230,7 @@ impl<'a> Controller<'a> {
             Phase::Experiment(block) => self.go_on_with(block),
             Phase::WarmUp => {
                 self.look_around();
+                self.let_rest();
                 if self.is_warm() {
                     self.next_experiment()
                 } else {
@@ -233,6 +239,7 @@ impl<'a> Controller<'a> {
             }
             Phase::Rest(until) => {
                 self.look_around();
+                self.let_rest();
                 if now() >= until {
                     self.next_experiment()
                 } else {
@@ -264,6 +271,7 @@ impl<'a> Controller<'a> {
             self.attribution
                 .look_at(target, &mut session.tally, &mut session.doubts);
         }
+        self.mind_thread_changes();
         let (ended, alive) = std::mem::take(&mut self.targets)
             .into_iter()
             .partition(Target::has_ended);
@@ -278,6 +286,58 @@ impl<'a> Controller<'a> {
         self.session
             .status
             .show(time, &self.session.learned, self.session.plan.until);
+    }
+
+    /// While there is no experiment, lets the targets' samples rest that nobody wants. A warm-up that
+    /// the user asked for is for samples, however long it is.
+    fn let_rest(&mut self) {
+        let time = now();
+        let first = self.first_target.unwrap_or(time);
+        let waited = Duration::from_nanos(time.saturating_sub(first));
+        if self
+            .session
+            .plan
+            .warm_up
+            .is_some_and(|warm_up| waited < warm_up)
+        {
+            return;
+        }
+        let mut targets = std::mem::take(&mut self.targets);
+        for target in &mut targets {
+            target.let_rest(Seen {
+                time,
+                samples: self.attribution.samples(target.number),
+                in_scope: self.attribution.in_scope(target.number),
+                wants_lines: self.attribution.is_visited(target.number),
+            });
+        }
+        self.targets = targets;
+    }
+
+    /// Lets targets whose threads change very often go over to the timer sampler, if the user left
+    /// the choice to us.
+    fn mind_thread_changes(&mut self) {
+        if !self.session.plan.may_go_over || self.whole.is_some() {
+            return;
+        }
+        let mut targets = std::mem::take(&mut self.targets);
+        for target in &mut targets {
+            if !target.is_going_over() && !self.attribution.is_visited(target.number) {
+                continue;
+            }
+            if let Some(rate) = target.mind_thread_changes() {
+                let cause = format!(
+                    "the threads of process {} come onto a processor {rate} times a second of CPU \
+                     time, and perf events cost something each time; `--sampler sigtrap` keeps \
+                     them",
+                    target.pid
+                );
+                let sentence = format!("the timer sampler takes over: {cause}");
+                self.session.status.say(&sentence);
+                self.session.doubts.insert(Doubt::TimerSampler { cause });
+            }
+        }
+        self.targets = targets;
     }
 
     fn adopt(&mut self, target: Target) {
@@ -334,7 +394,10 @@ impl<'a> Controller<'a> {
             return u128::from(waited) >= warm_up.as_nanos() && visited && (samples > 0 || fixed);
         }
         let sampled = samples >= WARM_SAMPLES || (waited > WARM_TIME && samples >= FEW_SAMPLES);
-        visited && (sampled || fixed && waited > WARM_TIME / 8)
+        let settled = !self.session.plan.may_go_over
+            || waited > SETTLE_TIME
+            || self.targets.iter().all(Target::sampler_is_settled);
+        visited && settled && (sampled || fixed && waited > WARM_TIME / 8)
     }
 
     /// Begins the next experiment, if there is one to begin.

@@ -112,6 +112,14 @@ impl StatusLine {
         let _ = write!(std::io::stderr(), "\r\x1b[2K{text}");
     }
 
+    /// Says a sentence in the line's place; not where the view has the terminal.
+    pub fn say(&mut self, sentence: &str) {
+        self.clear();
+        if self.live.is_none() {
+            let _ = writeln!(std::io::stderr(), "coz-rs: {sentence}");
+        }
+    }
+
     /// Takes the line away, at the end of one run of the program.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {

@@ -3,7 +3,9 @@
 pub mod crowd;
 pub mod greeting_server;
 pub mod processor_wait;
+pub mod rest;
 pub mod shared_region;
 pub mod target;
+pub mod thread_changes;
 mod tracing;
 pub mod unseen_blocking;

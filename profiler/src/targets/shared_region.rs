@@ -13,7 +13,7 @@ use std::sync::atomic::fence;
 use anyhow::Context as _;
 use coz_rs_runtime_preload::layout::{
     MAGIC, MAX_BREAKPOINTS, MAX_COUNTERS, MAX_FRAMES, MAX_MODULES, MAX_ROWS, MAX_THREADS,
-    NAME_BYTES, RING_SLOTS, Range, Region, SAMPLE_CUT, SPEEDUP_ONE, ThreadSlot,
+    NAME_BYTES, RING_SLOTS, Range, Region, SAMPLE_CUT, SPEEDUP_ONE, ThreadSlot, gone_over,
 };
 use coz_rs_runtime_preload::unwind_row::Row;
 use memmap2::{MmapOptions, MmapRaw};
@@ -441,6 +441,26 @@ impl SharedRegion {
             replacing.store(0, Relaxed);
         }
         failed
+    }
+
+    /// Whether the process may be about to call exec.
+    #[must_use]
+    pub fn is_replacing(&self) -> bool {
+        self.region().header.replacing.load(Relaxed) != 0
+    }
+
+    /// Asks threads to take CPU-time timers, or no more.
+    pub fn ask_to_go_over(&self, asks: bool) {
+        self.region().header.go_over.store(u32::from(asks), Relaxed);
+    }
+
+    /// Whether they could, once one has tried.
+    #[must_use]
+    pub fn gone_over(&self) -> Option<bool> {
+        match self.region().header.gone_over.load(Relaxed) {
+            gone_over::NOT_YET => None,
+            answer => Some(answer == gone_over::YES),
+        }
     }
 
     /// Libraries that were loaded so that they do not see our hooks.

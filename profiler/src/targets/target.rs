@@ -8,14 +8,20 @@ use std::time::Instant;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::crowd::Crowd;
+use super::rest::{Rest, Seen};
 use super::shared_region::{PointKind, SharedRegion};
-use super::tracing::{self, Tracing};
+use super::thread_changes::ThreadChanges;
+use super::tracing::Tracing;
 use super::unseen_blocking::UnseenBlocking;
 use crate::clock::now;
 use crate::symbols::Symbols;
 
 /// An exec that takes longer than this has failed, ns.
 const EXEC_PATIENCE: u64 = 100_000_000;
+
+/// The event outlives the first thread's timer by this, ns, so that every thread that runs has taken
+/// one by then. Those that sleep take theirs in their first hook of a window.
+const HAND_OVER: u64 = 200_000_000;
 
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
 
@@ -80,6 +86,22 @@ pub struct Target {
     /// Sampling ends when the last descriptor of the event is closed.
     event: Option<OwnedFd>,
     tracing: Tracing,
+    rest: Rest,
+    changes: ThreadChanges,
+    going_over: GoingOver,
+}
+
+/// From the sigtrap to the timer sampler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GoingOver {
+    /// Not yet, and perhaps never.
+    No,
+    /// Threads have been asked to take timers; turns on a processor a second of CPU time.
+    Asked(u64),
+    /// They are taking them, since this time; the event is still there for the others.
+    Under(u64, u64),
+    /// It has been tried.
+    Over,
 }
 
 impl Target {
@@ -109,6 +131,9 @@ impl Target {
             end,
             event,
             tracing: Tracing::default(),
+            rest: Rest::default(),
+            changes: ThreadChanges::default(),
+            going_over: GoingOver::No,
         }
     }
 
@@ -129,7 +154,7 @@ impl Target {
     pub fn mind_tracer(&mut self) -> Option<u32> {
         let event = self.event.as_ref()?;
         if self.region.exec_failed(now(), EXEC_PATIENCE) {
-            tracing::enable(event);
+            self.tracing.switch(event);
         }
         self.tracing.look(self.pid, event)
     }
@@ -137,6 +162,74 @@ impl Target {
     /// Ends its sampling by perf event for good: an event is gone with its last descriptor.
     pub fn end_sampling(&mut self) {
         self.event = None;
+    }
+
+    /// Lets sampling rest or go on, as what was seen suggests. Only to be called while no experiment
+    /// is under way.
+    pub fn let_rest(&mut self, seen: Seen) {
+        let rests = self.rest.go_on(seen) && !self.is_going_over();
+        self.switch(rests);
+    }
+
+    /// Samples are wanted from now on.
+    pub fn wake(&mut self) {
+        self.rest.wake();
+        self.switch(false);
+    }
+
+    fn switch(&mut self, rests: bool) {
+        let replaces = self.region.is_replacing();
+        if let Some(event) = &self.event {
+            self.tracing.rest(rests, event, replaces);
+        }
+    }
+
+    /// Whether its threads are about to be sampled by other means: no time for an experiment.
+    #[must_use]
+    pub fn is_going_over(&self) -> bool {
+        matches!(self.going_over, GoingOver::Asked(_) | GoingOver::Under(..))
+    }
+
+    /// Whether it is known how its threads are best sampled.
+    #[must_use]
+    pub fn sampler_is_settled(&self) -> bool {
+        match self.going_over {
+            GoingOver::No => self.event.is_none() || self.changes.is_known(),
+            GoingOver::Over => true,
+            GoingOver::Asked(_) | GoingOver::Under(..) => false,
+        }
+    }
+
+    /// Goes over to the timer sampler, step by step, if threads change so often that the perf event
+    /// costs too much; how often, in turns on a processor a second of CPU time, when that is done.
+    /// Only to be called while no experiment is under way.
+    pub fn mind_thread_changes(&mut self) -> Option<u64> {
+        match self.going_over {
+            GoingOver::No => {
+                if self.event.is_some() && !self.is_traced() {
+                    let rate = self.changes.look(self.pid)?;
+                    self.region.ask_to_go_over(true);
+                    self.going_over = GoingOver::Asked(rate);
+                    self.wake();
+                }
+            }
+            GoingOver::Asked(rate) => match self.region.gone_over() {
+                Some(true) => self.going_over = GoingOver::Under(rate, now()),
+                Some(false) => {
+                    self.region.ask_to_go_over(false);
+                    self.going_over = GoingOver::Over;
+                }
+                None => {}
+            },
+            GoingOver::Under(rate, since) if now().saturating_sub(since) > HAND_OVER => {
+                self.event = None;
+                self.sampler = Sampler::Timer;
+                self.going_over = GoingOver::Over;
+                return Some(rate);
+            }
+            GoingOver::Under(..) | GoingOver::Over => {}
+        }
+        None
     }
 
     /// Whether a debugger keeps it from being sampled now.

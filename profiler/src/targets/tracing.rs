@@ -1,4 +1,6 @@
-//! Debuggers and strace: whoever traces a process sees each of its signals first.
+//! Whether a target's perf event is on. It is off while a debugger or strace is there: whoever
+//! traces a process sees each of its signals first. And it is off while samples rest
+//! ([`super::rest`]).
 //!
 //! A tracer would stop at every sample that comes by SIGTRAP. A process that is traced when it
 //! greets is sampled by timer; where a tracer comes later the event is switched off until it goes.
@@ -21,6 +23,8 @@ pub(super) struct Tracing {
     looked: Option<Instant>,
     /// The event is switched off because of it.
     tracer: Option<u32>,
+    /// The event is switched off because nobody wants samples.
+    rests: bool,
 }
 
 impl Tracing {
@@ -41,16 +45,26 @@ impl Tracing {
             return None;
         }
         self.tracer = tracer;
-        let request = if tracer.is_some() { DISABLE } else { ENABLE };
+        self.switch(event);
+        tracer
+    }
+
+    /// Samples rest from now on, or are wanted again; `holds_back` says that the process may be about
+    /// to call exec, which has switched the event off by itself.
+    pub(super) fn rest(&mut self, rests: bool, event: &OwnedFd, holds_back: bool) {
+        let stays_off = holds_back && !rests;
+        if self.rests != rests && !stays_off {
+            self.rests = rests;
+            self.switch(event);
+        }
+    }
+
+    /// Switches the event on, unless there is a reason for it to be off.
+    pub(super) fn switch(&self, event: &OwnedFd) {
+        let off = self.tracer.is_some() || self.rests;
+        let request = if off { DISABLE } else { ENABLE };
         // SAFETY: no pointer involved; the descriptor is a perf event's or the call fails. It acts
         // on the events that threads have inherited, too.
         unsafe { libc::ioctl(event.as_raw_fd(), request, 0) };
-        tracer
     }
-}
-
-/// Switches sampling on again.
-pub(super) fn enable(event: &OwnedFd) {
-    // SAFETY: as above.
-    unsafe { libc::ioctl(event.as_raw_fd(), ENABLE, 0) };
 }

@@ -9,7 +9,7 @@ use super::sample_handler::{
     drop_own_sample, interrupted_mask, interrupted_registers, take_sample,
 };
 use super::syscalls::syscall6;
-use super::{breakpoints, program_trap};
+use super::{breakpoints, program_trap, timer_sampler};
 
 const TYPE_SOFTWARE: u32 = 1;
 const COUNT_TASK_CLOCK: u64 = 1;
@@ -174,4 +174,6 @@ extern "C" fn on_trap(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
     // SAFETY: the handler's own third argument.
     let registers = unsafe { interrupted_registers(context) };
     take_sample(registers, 1);
+    // SAFETY: the handler's own third argument.
+    unsafe { timer_sampler::go_over_in_handler(context) };
 }

@@ -11,7 +11,7 @@ use core::sync::atomic::{
 
 use super::syscalls::{now, sleep_until, thread_cpu};
 use super::thread_local::{ThreadLocal, thread};
-use super::{latency, outlook, process_copies, shared};
+use super::{latency, outlook, process_copies, shared, timer_sampler};
 use crate::delay_ledger::{Account, credit_for};
 use crate::dense_hooks::may_pass;
 use crate::layout::{Plan, Region, ThreadSlot};
@@ -171,6 +171,7 @@ impl Entered {
             self.slot.window.store(self.window.number, Relaxed);
             self.account().settle();
             self.slot.look_time.store(0, Relaxed);
+            timer_sampler::go_over_in_hook(self.region, self.thread);
         }
         if self.slot.line.load(Relaxed) != self.window.line {
             self.slot.line.store(self.window.line, Relaxed);

@@ -248,6 +248,7 @@ pub fn forget_all() -> u64 {
     let slot = thread.slot.swap(core::ptr::null_mut(), Relaxed);
     thread.ended.store(0, Relaxed);
     thread.timer.store(0, Relaxed);
+    timer_sampler::forget();
     thread.waiting.store(0, Relaxed);
     thread.idle[1].store(0, Relaxed);
     thread.block[1].store(0, Relaxed);

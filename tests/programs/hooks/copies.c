@@ -28,6 +28,8 @@ static void must(int good, const char *what)
 
 static volatile uint64_t *point(const char *name) { return _coz_get_counter(1, name); }
 
+enum { SAMPLES = 40 };
+
 static void burn(int milliseconds)
 {
     struct timespec begin, time;
@@ -48,10 +50,22 @@ static void *beside(void *unused)
     return unused;
 }
 
+static uint64_t all_paused(void) { return *word(at[ALL_PAUSED]); }
+static uint64_t samples(void) { return *word(at[ALL_SAMPLES]); }
+
+/* Burns some time, and more where it is sampled: a machine that others use, too, takes fewer samples
+ * than its CPU time would have. */
+static void burn_until_sampled(void)
+{
+    burn(80);
+    for (int more = 0; more < 40 && samples() > 0 && samples() <= SAMPLES; more++)
+        burn(40);
+}
+
 /* What a child does, made while its parent owed a second: it must neither pay nor count for it. */
 static int in_child(void)
 {
-    uint64_t begin = now();
+    uint64_t before = all_paused();
     *parents_point += 5; /* a pointer that the parent got */
     volatile uint64_t *own = point("child");
     *own += 2;
@@ -60,8 +74,8 @@ static int in_child(void)
     _coz_add_delays();
     must(point("parent") == parents_point, "a point moved");
     must(!is_active(), "a window is in force in the child");
-    must(now() - begin < 900u * MILLISECOND, "the child was slowed down");
-    burn(80);
+    must(all_paused() <= before, "the child was slowed down"); /* of a copy it is 0 */
+    burn_until_sampled();
     return 7;
 }
 
@@ -109,7 +123,6 @@ static void with_vfork(void)
     char byte;
     must(!pipe(ends), "pipe");
     uint64_t before = paused(getpid());
-    uint64_t begin = now();
     pid_t child = vfork();
     if (child == 0) {
         close(ends[0]);
@@ -117,7 +130,6 @@ static void with_vfork(void)
         _coz_add_delays();
         _exit(7);
     }
-    must(now() - begin < 900u * MILLISECOND, "the child of vfork paid");
     must(paused(getpid()) == before, "the child of vfork paid our debt");
     expect(child, 7);
     *(volatile uint64_t *)word(at[G]) -= 970u * MILLISECOND; /* a short debt will do */

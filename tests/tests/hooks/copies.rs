@@ -67,7 +67,7 @@ fn a_forked_child_is_sampled_by_an_event_of_its_own() -> Result<()> {
         eprintln!("skipped: no perf events here (errno {})", child.perf_errno);
         return Ok(());
     }
-    // 80 ms of CPU time at about a sample a millisecond.
+    // The child burns CPU time until it has had that many.
     let samples = child.region.ledgers().samples;
     assert!(samples > 40, "{samples} samples");
     Ok(())

@@ -180,6 +180,7 @@ fn ledger_words() -> String {
         offset_of!(ThreadSlot, paused),
         offset_of!(Region, header) + offset_of!(Header, off),
         offset_of!(Region, global) + offset_of!(GlobalLedger, paused),
+        offset_of!(Region, global) + offset_of!(GlobalLedger, samples),
     ];
     assert!(offset_of!(Counter, count) == 0 && offset_of!(ThreadSlot, tid) == 0);
     words.map(|word| word.to_string()).join(" ")
