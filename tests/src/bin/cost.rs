@@ -24,18 +24,24 @@ enum Way {
     Plain,
     /// Under `perf record` at our rate: on virtual machines the timer's interrupt alone costs that.
     Perf,
-    /// The runtime is loaded and samples are taken; no experiment begins.
-    Idle,
-    /// The same with the timer sampler.
+    /// The runtime is loaded and samples are taken by perf event; no experiment begins.
+    Sigtrap,
+    /// The same with the timer sampler,
     Timer,
+    /// and with the one that is chosen by itself.
+    Auto,
+    /// No line may be selected, so that samples rest after a while.
+    Rest,
     Experiments,
 }
 
-const WAYS: [Way; 5] = [
+const WAYS: [Way; 7] = [
     Way::Plain,
     Way::Perf,
-    Way::Idle,
+    Way::Sigtrap,
     Way::Timer,
+    Way::Auto,
+    Way::Rest,
     Way::Experiments,
 ];
 
@@ -63,14 +69,14 @@ fn main() -> Result<()> {
     let names: Vec<String> = std::env::args().skip(1).collect();
     println!(
         "{ROUNDS} interleaved rounds of {SECONDS} s; medians, per cent of the plain throughput\n\n\
-         | program | plain, 1/s | perf record | no window | the same, timer | experiments | pauses | lost beyond them |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+         | program | plain, 1/s | perf record | sigtrap | timer | auto | no line to select | experiments | pauses | lost beyond them |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     for subject in subjects() {
         let subject = match subject {
             Ok(subject) => subject,
             Err(error) => {
-                println!("| skipped: {error:#} | | | | | | | |");
+                println!("| skipped: {error:#} | | | | | | | | | |");
                 continue;
             }
         };
@@ -140,16 +146,19 @@ fn measure(subject: &Subject) -> Result<()> {
         let pairs = runs[way].iter().zip(&runs[0]);
         median(pairs.map(|(run, plain)| run.rate / plain.rate * 100.0))
     };
-    let pauses = median(runs[4].iter().map(|run| run.pauses * 100.0));
+    let experiments = WAYS.len() - 1;
+    let pauses = median(runs[experiments].iter().map(|run| run.pauses * 100.0));
     println!(
-        "| {} | {:.0} | {:.1} | {:.1} | {:.1} | {:.1} | {pauses:.0} | {:.1} |",
+        "| {} | {:.0} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {pauses:.0} | {:.1} |",
         subject.name,
         rate(0),
         part(1),
         part(2),
         part(3),
         part(4),
-        100.0 - part(4) - pauses
+        part(5),
+        part(experiments),
+        100.0 - part(experiments) - pauses
     );
     Ok(())
 }
@@ -174,12 +183,13 @@ impl Subject {
             let mut command = Command::new(build::profiler()?);
             command.args(["run", "--force", "-o"]);
             command.arg(build::output().join(format!("cost-{}.coz", self.name)));
-            if way != Way::Experiments {
-                command.args(["--warm-up", "1h"]);
-            }
-            if way == Way::Timer {
-                command.args(["--sampler", "timer"]);
-            }
+            command.args(match way {
+                Way::Sigtrap => &["--warm-up", "1h", "--sampler", "sigtrap"][..],
+                Way::Timer => &["--warm-up", "1h", "--sampler", "timer"],
+                Way::Auto => &["--warm-up", "1h"],
+                Way::Rest => &["--source-scope", "/nowhere"],
+                Way::Plain | Way::Perf | Way::Experiments => &[],
+            });
             command.arg("--").arg(&self.program);
             command
         };
