@@ -1,15 +1,19 @@
 //! Promise: profiles of simulated programs, made with the real ledger, windows, choices and
-//! estimates, say what making the lines faster really gains; seeded, so the same on every machine.
+//! estimates, say what making the lines faster really gains, and their 95 % intervals hold it in 93
+//! to 97 % of the places; seeded, so the same on every machine.
 
 use coz_rs_tests::simulation::coverage::{Coverage, cover};
 use coz_rs_tests::simulation::engine::USUAL;
 use coz_rs_tests::simulation::program::all;
 
+/// Others than those that the allowance for the mechanism's own error was chosen with.
+const SEEDS: std::ops::Range<u64> = 1000..1016;
+
 #[test]
 fn profiles_of_simulated_programs_say_the_truth() {
     let mut total = Coverage::default();
     for program in all() {
-        let coverage = cover(&program, USUAL, 0..16, 25.0, |_| ());
+        let coverage = cover(&program, USUAL, SEEDS, 25.0, |_| ());
         let mean = coverage.errors / f64::from(coverage.pairs);
         assert!(mean < 0.01, "{}: {coverage}", program.name);
         total.add(&coverage);
@@ -21,10 +25,5 @@ fn profiles_of_simulated_programs_say_the_truth() {
         f64::from(total.flagged) <= 0.05 * f64::from(total.nulls),
         "{total}"
     );
-    // The intervals, often within ±0.3 points, are of the noise alone; the mechanism's own error
-    // is as large.
-    assert!(
-        f64::from(total.held_nearly) >= 0.93 * f64::from(total.pairs),
-        "{total}"
-    );
+    assert!((0.93..=0.97).contains(&total.rate()), "{total}");
 }

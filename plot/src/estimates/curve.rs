@@ -7,9 +7,11 @@
 //! levels share a baseline and so an error. Where the knee is, the levels say only roughly: the
 //! curve is the mean over all knees, each weighted by how well it fits, and its interval contains
 //! that doubt.
+//! To the noise comes what the mechanism itself may be off by (module `allowance`).
 
 use serde::Serialize;
 
+use super::allowance::widened;
 use super::distributions::{t_95, two_sided};
 
 /// Knees are tried in steps of this many parts of 1.
@@ -347,7 +349,7 @@ fn describe(problem: &Problem, fits: &[(f64, Fit)], last: f64, freedom: f64) -> 
     let points = speedups.into_iter().map(|speedup| {
         let (gain, variance) = mean(fits, speedup);
         let reach = if speedup > 0.0 {
-            t * variance.sqrt()
+            widened(t * variance.sqrt(), speedup, gain)
         } else {
             0.0
         };

@@ -1,5 +1,6 @@
 //! One line: its levels, its curve, and the evidence that the verdict looks at.
 
+use super::allowance::{allowance, widened};
 use super::analysis::{Level, LineEstimate};
 use super::curve::{self, Curve, CurvePoint, Weighted};
 use super::distributions;
@@ -70,12 +71,14 @@ pub(super) fn estimate(
             ),
             1.0 - level.log_ratio.exp(),
         );
+        let (low, high) = (level.log_ratio + half, level.log_ratio - half);
+        let with_allowance = |noise: f64| widened(noise, level.speedup, gain);
         levels.push(Level {
             speedup: level.speedup,
             gain,
-            low: 1.0 - (level.log_ratio + half).exp(),
+            low: gain - with_allowance(gain - (1.0 - low.exp())),
             high: if half.is_finite() {
-                1.0 - (level.log_ratio - half).exp()
+                (gain + with_allowance(1.0 - high.exp() - gain)).min(1.0)
             } else {
                 f64::INFINITY
             },
@@ -102,6 +105,7 @@ pub(super) fn estimate(
         rises: curve.as_ref().is_some_and(|curve| curve.rises),
         pairs: line.levels.iter().map(|level| level.pairs).sum(),
         seconds: line.seconds,
+        allowance: best.map_or(0.0, |best| allowance(best.speedup, best.gain)),
         strictness: 1.0,
     };
     let estimate = LineEstimate {

@@ -4,7 +4,8 @@
 //! 1. each paired block gives one log ratio ln(period(s)/period(0)); the program speedup is
 //!    1 − exp of their mean (module `windows`);
 //! 2. its 95 % interval is Student's t, with variances that levels lend each other, so that two or
-//!    three blocks are enough to say something (module `variance`);
+//!    three blocks are enough to say something (module `variance`), widened by what the mechanism
+//!    itself may be off by, which no number of blocks shows (module `allowance`);
 //! 3. one curve, a slope with a knee, goes through the levels of a line (module `curve`);
 //! 4. the verdict looks at the curve's interval and is corrected for the number of lines (module
 //!    `verdict`). Lines are ranked by the lower bound of their best gain, never by a maximum of
@@ -13,6 +14,7 @@
 //! Everything here is a function of the records alone and fast enough to be called between two
 //! windows: 20,000 records take some milliseconds.
 
+mod allowance;
 mod analysis;
 mod arrivals;
 mod comparison;

@@ -75,6 +75,8 @@ pub(super) struct Evidence {
     pub pairs: usize,
     /// Time spent on the line, s.
     pub seconds: f64,
+    /// What of the half width no time takes away: the mechanism's own error.
+    pub allowance: f64,
     /// How much farther from 0 than its interval an effect must be to be flagged, as lines are many.
     pub strictness: f64,
 }
@@ -125,7 +127,8 @@ pub(super) fn judge(evidence: &Evidence, flagged: bool) -> Verdict {
 }
 
 /// Time until the interval lies off zero or inside ±2 points, if the estimate stays where it is:
-/// its half width shrinks with the square root of the time.
+/// the noise in its half width shrinks with the square root of the time, the mechanism's own error
+/// does not.
 fn more_seconds(evidence: &Evidence) -> Option<f64> {
     // The upper end may be cut off at 1.
     let half = evidence.gain - evidence.low;
@@ -133,7 +136,11 @@ fn more_seconds(evidence: &Evidence) -> Option<f64> {
     // Whichever comes first: off zero, by more if lines are many, or inside ±2 points. A tenth is
     // left for luck.
     let wanted = (size / evidence.strictness).max(NO_EFFECT - size) * 0.9;
-    let times = (half / wanted).powi(2) - 1.0;
+    let noise = |half: f64| half.powi(2) - evidence.allowance.powi(2);
+    if noise(wanted) <= 0.0 {
+        return None;
+    }
+    let times = noise(half).max(0.0) / noise(wanted) - 1.0;
     let more = times.max(0.1) * evidence.seconds;
     (more.is_finite() && evidence.seconds > 0.0).then_some(more)
 }
@@ -202,6 +209,7 @@ mod tests {
             rises: gain > 0.0,
             pairs: 12,
             seconds: 10.0,
+            allowance: 0.0,
             strictness: 1.0,
         }
     }
@@ -245,6 +253,14 @@ mod tests {
             ..evidence(0.1, 0.05)
         };
         assert!(matches!(judge(&hasty, true), Verdict::Undecided { .. }));
+        // Time takes the noise away, and nothing else.
+        let seconds = |allowance| {
+            more_seconds(&Evidence {
+                allowance,
+                ..evidence(0.05, 0.06)
+            })
+        };
+        assert!(seconds(0.03) > seconds(0.0) && seconds(0.05).is_none());
         let unknown = Evidence {
             low: f64::NEG_INFINITY,
             high: f64::INFINITY,

@@ -1,8 +1,9 @@
 //! The simulator for people: `cargo run --release -p coz-rs-tests --bin simulate -- [OPTION] [PROGRAM …]`.
 //!
 //! Prints how often the intervals of simulated profiles hold the truth. `--sessions N` (200) and
-//! `--seconds S` (25) of each program, `--lines` for each line's truth and mean prediction; `--race` instead compares with Coz's scheme how soon the
-//! right line is named and known to ±3 points.
+//! `--seconds S` (25) of each program, `--first-seed N` (0), `--lines` for each line's truth and mean prediction, `--places`
+//! for every single one with its interval (tab-separated, in points); `--race` instead compares with
+//! Coz's scheme how soon the right line is named and known to ±3 points.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +18,8 @@ const OUR_HORIZON: f64 = 120.0;
 const COZ_HORIZON: f64 = 1800.0;
 
 fn main() -> Result<()> {
-    let (mut sessions, mut seconds) = (200, 25.0);
-    let (mut race, mut lines) = (false, false);
+    let (mut sessions, mut first, mut seconds) = (200, 0, 25.0);
+    let (mut race, mut lines, mut all_places) = (false, false, false);
     let mut names = Vec::new();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -29,9 +30,11 @@ fn main() -> Result<()> {
         };
         match word.as_str() {
             "--sessions" => sessions = value()?.parse()?,
+            "--first-seed" => first = value()?.parse()?,
             "--seconds" => seconds = value()?.parse()?,
             "--race" => race = true,
             "--lines" => lines = true,
+            "--places" => all_places = true,
             name if !name.starts_with('-') => names.push(name.to_owned()),
             other => bail!("{other}: not an option of the simulator"),
         }
@@ -47,17 +50,35 @@ fn main() -> Result<()> {
     let mut total = Coverage::default();
     for program in &chosen {
         let mut places = Vec::new();
-        let coverage = cover(program, USUAL, 0..sessions, seconds, |place| {
+        let coverage = cover(program, USUAL, first..first + sessions, seconds, |place| {
             places.push(place)
         });
         println!("{:<18} {coverage}", program.name);
         if lines {
             show_lines(&places);
         }
+        if all_places {
+            places.iter().for_each(|place| show_place(program, place));
+        }
         total.add(&coverage);
     }
     println!("{:<18} {total}", "all");
     Ok(())
+}
+
+/// Program, line, speedup, truth, prediction and its interval, in points.
+fn show_place(program: &Program, place: &Place) {
+    print!("{}\t{}", program.name, place.line);
+    for value in [
+        place.speedup,
+        place.truth,
+        place.gain,
+        place.low,
+        place.high,
+    ] {
+        print!("\t{:.3}", 100.0 * value);
+    }
+    println!();
 }
 
 /// Truth and mean prediction of each line at each speedup, in points.

@@ -90,6 +90,10 @@ pub struct Place {
     pub truth: f64,
     /// The predicted one.
     pub gain: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
 }
 
 /// Profiles the program once a seed for so many simulated seconds, and shows every place.
@@ -125,6 +129,8 @@ pub fn cover(
                     speedup: *speedup,
                     truth: *truth,
                     gain: point.gain,
+                    low: point.low,
+                    high: point.high,
                 });
                 coverage.pairs += 1;
                 coverage.held += u32::from((point.low..=point.high).contains(truth));
