@@ -7,7 +7,7 @@ use super::slowdown::{self, Slowing};
 use super::{Controller, DEADLINE, Phase};
 use crate::clock::now;
 use crate::doubt::Doubt;
-use crate::experiments::choice::{Candidate, LEVELS, Order, STEP};
+use crate::experiments::choice::{Candidate, LEVELS, Order, STEP, below_standstill};
 use crate::experiments::in_flight::Integral;
 use crate::experiments::observation::Observation;
 use crate::experiments::window::{LATENCY_NAP, LEAD_IN, Measured, Meter, Step, Terms, Void};
@@ -384,7 +384,7 @@ impl Controller<'_> {
     fn keep_below(&mut self, block: &Block) {
         let level = (block.speedup * 100.0 / f64::from(STEP)).round() as usize;
         if let Some(line) = self.session.tally.line_mut(block.line) {
-            line.limit = line.limit.min(level.saturating_sub(1));
+            line.limit = line.limit.min(below_standstill(level));
         }
     }
 

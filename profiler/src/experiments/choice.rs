@@ -19,6 +19,13 @@ const FIRST: [usize; 4] = [4, 9, 14, 19];
 /// Part of the later experiments that goes near the knee.
 const REFINE: f64 = 0.3;
 
+/// How many levels may be tried of a line whose `level`th (from 1) brought the program to a
+/// standstill: the next ones below hardly differ from it.
+#[must_use]
+pub fn below_standstill(level: usize) -> usize {
+    level.saturating_sub(3).max(1)
+}
+
 /// What is known of a line that may be selected.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
@@ -159,7 +166,10 @@ impl Chooser {
 
     fn level(&mut self, candidate: &Candidate) -> usize {
         let bearable = |level: &usize| *level < candidate.limit;
-        let first = || FIRST.into_iter().filter(bearable);
+        // The curve shall reach as far as it may.
+        let top = (candidate.limit < LEVELS).then(|| candidate.limit.saturating_sub(1));
+        let top = top.filter(|level| !FIRST.contains(level));
+        let first = || FIRST.into_iter().filter(bearable).chain(top);
         let fewest = first().map(|level| candidate.tried[level]).min();
         let fewest = fewest.unwrap_or(0);
         if let Some(knee) = candidate.knee.filter(|_| fewest >= 2)
@@ -177,8 +187,7 @@ impl Chooser {
         let least: Vec<usize> = first()
             .filter(|level| candidate.tried[*level] == fewest)
             .collect();
-        let lowest = FIRST[0].min(candidate.limit.saturating_sub(1));
-        least.choose(&mut self.random).copied().unwrap_or(lowest)
+        least.choose(&mut self.random).copied().unwrap_or(0)
     }
 
     /// The order of the next experiment's windows.
@@ -238,6 +247,22 @@ mod tests {
                 assert!(level <= limit.max(1), "{level} of {limit}");
             }
         }
+    }
+
+    #[test]
+    fn a_curve_that_may_not_reach_the_end_reaches_as_far_as_it_may() {
+        let mut line = candidate(1, 1.0);
+        line.limit = below_standstill(LEVELS);
+        let mut chooser = Chooser::new(5, None);
+        for _ in 0..8 {
+            let level = (chooser.speedup(&line) * 20.0).round() as usize;
+            line.tried[level - 1] += 1;
+        }
+        let tried: Vec<usize> = (1..=LEVELS)
+            .filter(|&level| line.tried[level - 1] == 2)
+            .collect();
+        assert_eq!(tried, [5, 10, 15, 17]);
+        assert_eq!((below_standstill(1), below_standstill(3)), (1, 1));
     }
 
     #[test]

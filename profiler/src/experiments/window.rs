@@ -39,7 +39,7 @@ const STANDSTILL: u64 = 1_000_000_000;
 /// Pauses that leave the program less than this part of the time, while less than this part of the
 /// usual visits is seen, bring it to a standstill: nobody would bear with that, and what little
 /// virtual time is left is mostly the error of the pauses.
-const STANDING: f64 = 0.2;
+const STANDING: f64 = 0.12;
 /// A window that still waits for its closing visit after this many lengths is given up.
 const GIVE_UP: u64 = 4;
 

@@ -15,6 +15,9 @@ const MOST_THREADS: usize = 128;
 const FADE: f64 = 0.8;
 /// CPU time that must have been seen before anything is concluded, ns.
 const ENOUGH: f64 = 50e6;
+/// Until a baseline window has been measured, so many times the processors must be wanted: a program
+/// that starts is disturbed by its own beginning and by ours.
+const AT_START: f64 = 1.5;
 
 /// CPU time and time spent runnable without a processor, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,6 +33,8 @@ pub struct Crowd {
     /// CPU time and waits seen in baseline windows, fading.
     cpu: f64,
     waited: f64,
+    /// Baseline windows measured.
+    windows: u32,
     /// The threads at the begin of the present window, if it is a baseline window.
     baseline: Option<HashMap<u32, Times>>,
 }
@@ -47,6 +52,7 @@ impl Crowd {
             processors: processors.max(1),
             cpu: 0.0,
             waited: 0.0,
+            windows: 0,
             baseline: None,
         }
     }
@@ -66,8 +72,11 @@ impl Crowd {
         if let Some(begin) = self.baseline.take()
             && let Some(end) = read(pid)
         {
-            self.cpu *= FADE;
-            self.waited *= FADE;
+            // What was seen of the start counts no more.
+            let fade = if self.windows == 0 { 0.0 } else { FADE };
+            self.windows += 1;
+            self.cpu *= fade;
+            self.waited *= fade;
             self.add(&begin, &end);
             log::debug!("{:?} threads runnable", self.runnable());
         }
@@ -92,8 +101,9 @@ impl Crowd {
     /// Whether clearly more threads want to run than there are processors.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
+        let wanted = if self.windows == 0 { AT_START } else { CROWDED };
         self.runnable()
-            .is_some_and(|mean| mean >= self.processors as f64 * CROWDED)
+            .is_some_and(|mean| mean >= self.processors as f64 * wanted)
     }
 }
 
@@ -151,6 +161,12 @@ mod tests {
         let end = HashMap::from([(1, thread(901_000_000, 0)), (3, thread(100_000, 90_000))]);
         crowd.add(&begin, &end);
         assert!(!crowd.is_crowded(), "too little was seen");
+        crowd.add(
+            &HashMap::new(),
+            &HashMap::from([(9, thread(300_000_000, 90_000_000))]),
+        );
+        assert!(!crowd.is_crowded(), "only the start was seen");
+        (crowd.cpu, crowd.waited, crowd.windows) = (0.0, 0.0, 1);
         for _ in 0..20 {
             crowd.add(&begin, &HashMap::from([(4, thread(5_000_000, 60_000))]));
         }
