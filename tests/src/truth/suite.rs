@@ -82,7 +82,8 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
     for program in &plan.programs {
         let built = build::program(program.source, program.compiler)?;
         let predicted = predicted(plan, program, &built, &mut outcome)?;
-        if program.crowded {
+        // On more processors they are not crowded.
+        if program.crowded && std::thread::available_parallelism()?.get() <= 2 {
             outcome.crowded += 1;
             if !predicted.doubts.iter().any(|doubt| doubt == CROWDED_DOUBT) {
                 outcome.undoubted.push(program.name().to_owned());
