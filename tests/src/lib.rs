@@ -2,6 +2,7 @@
 //! profiler, the truth suite, and the simulator.
 
 pub mod build;
+pub mod evidence;
 pub mod hostile;
 pub mod random;
 pub mod run;
