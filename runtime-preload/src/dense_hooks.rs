@@ -3,8 +3,12 @@
 //! A thread that locks every few dozen nanoseconds would spend most of its time on looking at the
 //! clock for stretches of work that are too short to be credited one by one anyway
 //! ([`crate::segment`]). So it leaves the clock alone in some hooks, in more of them the denser they
-//! come: all that comes between two looks is one stretch then. Hooks in which a thread waits, or may wake another, always look: what a thread owes and is
-//! owed is settled there whatever came before.
+//! come: all that comes between two looks is one stretch then. Hooks in which a thread waits, or may
+//! wake another, always look: what a thread owes and is owed is settled there whatever came before.
+//!
+//! Many hooks must have come densely before the first may pass. A short critical section is two or
+//! four of them, with work before and after: if the lock behind that work passed, what the work earned
+//! and cost would be settled in the next hook, with the lock held.
 
 /// Looks that are nearer than this, ns, are too many: the hooks between them were dense. A tenth of
 /// the gap between two credits.
@@ -13,16 +17,25 @@ const NEAR: u64 = 2_000;
 const FAR: u64 = 5_000;
 /// Hooks that pass without a look at most: at 30 ns each they take about as long as [`NEAR`].
 const MOST: u32 = 63;
+/// Looks that must have come near each other, one after another, before a hook may pass.
+const RUN: u32 = 16;
 
-/// How many hooks may pass after a look at the clock that came `elapsed` ns after the one before,
-/// between which `passed` might.
+/// How dense a thread's hooks are after a look at the clock that came `elapsed` ns after the one
+/// before; 0 to begin with.
 #[must_use]
-pub fn may_pass(passed: u32, elapsed: u64) -> u32 {
+pub fn density(before: u32, elapsed: u64) -> u32 {
     match elapsed {
-        0..NEAR => passed.saturating_mul(2).saturating_add(1).min(MOST),
-        NEAR..FAR => passed.min(MOST),
+        0..NEAR if before < RUN => before + 1,
+        0..NEAR => RUN + (2 * may_pass(before) + 1).min(MOST),
+        NEAR..FAR => before.min(RUN + MOST),
         FAR.. => 0,
     }
+}
+
+/// How many hooks may pass then.
+#[must_use]
+pub fn may_pass(density: u32) -> u32 {
+    density.saturating_sub(RUN).min(MOST)
 }
 
 #[cfg(test)]
@@ -31,7 +44,7 @@ mod tests {
 
     /// How many of `hooks` hooks look at the clock if they come every so many ns.
     fn looks(hooks: u32, every: u64) -> u32 {
-        let (mut count, mut allowed, mut left, mut time, mut last) = (0, 0, 0, 0u64, 0u64);
+        let (mut count, mut dense, mut left, mut time, mut last) = (0, 0, 0, 0u64, 0u64);
         for _ in 0..hooks {
             time += every;
             if left > 0 {
@@ -39,8 +52,8 @@ mod tests {
                 continue;
             }
             count += 1;
-            allowed = may_pass(allowed, time - last);
-            (left, last) = (allowed, time);
+            dense = density(dense, time - last);
+            (left, last) = (may_pass(dense), time);
         }
         count
     }
@@ -60,14 +73,26 @@ mod tests {
 
     #[test]
     fn work_ends_it_at_once() {
-        let mut passed = 0;
-        for _ in 0..20 {
-            passed = may_pass(passed, 10);
+        let mut dense = 0;
+        for _ in 0..30 {
+            dense = density(dense, 10);
         }
-        assert_eq!(passed, MOST);
-        assert_eq!(may_pass(passed, 100_000), 0);
-        assert_eq!(may_pass(u32::MAX, 0), MOST);
-        assert_eq!(may_pass(7, NEAR), 7);
+        assert_eq!(may_pass(dense), MOST);
+        assert_eq!(may_pass(density(dense, 100_000)), 0);
+        assert_eq!(may_pass(density(u32::MAX, 0)), MOST);
+        assert_eq!(density(RUN + 7, NEAR), RUN + 7);
+    }
+
+    #[test]
+    fn the_hooks_of_a_short_critical_section_all_look() {
+        let mut dense = 0;
+        for _ in 0..20 {
+            // Wait, wake and leave follow the lock, and then there is work.
+            for elapsed in [200_000, 500, 500, 300] {
+                dense = density(dense, elapsed);
+                assert_eq!(may_pass(dense), 0);
+            }
+        }
     }
 
     #[test]

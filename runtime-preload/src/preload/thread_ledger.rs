@@ -13,7 +13,7 @@ use super::syscalls::{now, sleep_until, thread_cpu};
 use super::thread_local::{ThreadLocal, thread};
 use super::{latency, outlook, process_copies, shared, timer_sampler};
 use crate::delay_ledger::{Account, credit_for};
-use crate::dense_hooks::may_pass;
+use crate::dense_hooks::{density, may_pass};
 use crate::layout::{Plan, Region, ThreadSlot};
 use crate::pause_bound::Stretch;
 use crate::segment::key;
@@ -543,7 +543,7 @@ fn credit_segment() {
 #[inline(always)]
 pub fn begin_segment(key: impl FnOnce() -> u64, looks: bool) {
     // Nothing may pass after a hook in which the thread waited, or might have woken another.
-    if looks || thread().may_pass.load(Relaxed) == 0 {
+    if looks || may_pass(thread().dense.load(Relaxed)) == 0 {
         begin_segment_now(key());
     }
 }
@@ -557,12 +557,13 @@ fn begin_segment_now(key: u64) {
     };
     let time = now();
     let elapsed = time.saturating_sub(slot.hook_time.load(Relaxed));
-    let allowed = may_pass(thread.may_pass.load(Relaxed), elapsed);
+    let dense = density(thread.dense.load(Relaxed), elapsed);
+    let allowed = may_pass(dense);
     slot.hook_time.store(time, Relaxed);
     slot.segment_time.store(time, Relaxed);
     let key = if allowed == 0 { key } else { DENSE };
     slot.segment.store(key, Relaxed);
-    thread.may_pass.store(allowed, Relaxed);
+    thread.dense.store(dense, Relaxed);
     thread.left_to_pass.store(allowed, Relaxed);
     slot.looks_ahead.store(0, Relaxed);
     let begin = slot.inside_since.swap(0, Relaxed);
@@ -584,7 +585,7 @@ fn begin_segment_now(key: u64) {
 #[inline]
 fn look_at_the_clock() {
     let thread = thread();
-    thread.may_pass.store(0, Relaxed);
+    thread.dense.store(0, Relaxed);
     thread.left_to_pass.store(0, Relaxed);
 }
 

@@ -40,10 +40,9 @@ pub struct ThreadLocal {
     pub blocks: AtomicU32,
     /// 1: a SIGTRAP of the program's own came meanwhile.
     pub pending: AtomicU32,
-    /// Hooks that may pass before one looks at the clock again ([`crate::dense_hooks`]): as decided
-    /// at the last look,
-    pub may_pass: AtomicU32,
-    /// and what is left of them.
+    /// How densely hooks come ([`crate::dense_hooks`]), as of the last look at the clock,
+    pub dense: AtomicU32,
+    /// and what is left of those that may pass before the next.
     pub left_to_pass: AtomicU32,
 }
 
